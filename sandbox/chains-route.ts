@@ -37,7 +37,7 @@ const shop = z.object({
   url: z.string().meta({ description: 'Where a browser on this machine finds it.' }),
 });
 
-/** Where to reach the local chains, for anybody who brings a wallet of their own, and the shops and the seller to try. */
+/** How to reach the local chains with a wallet of one's own, and the demo shops and seller. */
 export function chainsRoute(
   chains: LocalChains,
   { demoShop, closedShop }: SandboxShops,

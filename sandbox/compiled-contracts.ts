@@ -3,9 +3,9 @@ import { type Hex, toHex } from 'viem';
 
 interface CompiledContract {
   readonly code: Hex;
-  /** Where in the code a constant goes that is known only when the contract is put in its place. */
+  /** The code offsets of each immutable. */
   readonly immutables: Readonly<Record<string, readonly number[]>>;
-  /** Where in storage each variable is. */
+  /** The storage slot of each variable. */
   readonly slots: Readonly<Record<string, number>>;
 }
 
@@ -21,7 +21,7 @@ type ContractName = keyof typeof rooms;
 
 const require = createRequire(import.meta.url);
 
-/** Made by scripts/compile-contracts.mjs and committed. It is read when the first contract is missing. */
+/** Compiled by scripts/compile-contracts.mjs and committed; read when the first contract is missing. */
 function compiled(name: ContractName): CompiledContract {
   const read = require(`./${rooms[name]}/compiled-contracts.json`) as Readonly<Record<string, CompiledContract>>;
   const found = read[name];
@@ -29,7 +29,7 @@ function compiled(name: ContractName): CompiledContract {
   return found;
 }
 
-/** The code of a contract as it stands on a chain, with its constants. */
+/** The deployed code, with its immutables filled in. */
 export function codeOf(name: ContractName, constants: Readonly<Record<string, Hex | number>> = {}): Hex {
   const { code, immutables } = compiled(name);
   let placed = code.slice(2);

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { Refusal } from '../src/kernel/refusal.ts';
 import { identityOf } from './processes.ts';
 
-/** PostgreSQL alone writes some 60 MB when it is set up; below this it would stop halfway with a worse message. */
+/** PostgreSQL writes about 60 MB when it is set up; with less space it would fail halfway with a worse message. */
 const leastFreeBytes = 150 * 1024 * 1024;
 
-/** Makes the folder that holds the sandbox's state, for its owner only. */
+/** Creates the folder for the sandbox's state, accessible only to its owner. */
 export function openDataDir(dataDir: string): void {
   try {
     makeFolder(dataDir);
@@ -14,7 +14,7 @@ export function openDataDir(dataDir: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOTDIR') throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
-    if (code === 'ENOENT') throw new Refusal(`DATA_DIR is ${dataDir}, which cannot be made.`);
+    if (code === 'ENOENT') throw new Refusal(`DATA_DIR is ${dataDir}, which cannot be created.`);
     throw error;
   }
   const { bavail, bsize } = statfsSync(dataDir);
@@ -28,7 +28,7 @@ export function refuseUnlessFolder(dataDir: string): void {
   if (!statSync(dataDir).isDirectory()) throw new Refusal(`DATA_DIR is ${dataDir}, which is not a folder.`);
 }
 
-/** Level by level: where a file system refuses, Node's own way of making a whole path never returns. */
+/** Level by level, because Node's recursive mkdir never returns on some file systems that refuse it. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
@@ -36,8 +36,8 @@ function makeFolder(path: string): void {
 }
 
 /**
- * One server per folder. The lock names its holder's process and how that was started, so that a lock left behind by a
- * killed server is recognised even when its process number has been given to somebody else since.
+ * Locks the folder for one server. The lock records the process id and its start, so that a stale lock of a killed server is
+ * recognized even if its process id was reused.
  */
 export function lockDataDir(dataDir: string): { release(): void } {
   const file = join(dataDir, 'server.lock');
@@ -60,7 +60,7 @@ export function lockDataDir(dataDir: string): { release(): void } {
   }
 }
 
-/** A link is made with its content or not at all, so nobody ever reads half a lock. */
+/** A link appears with its content or not at all, so no process reads a partial lock. */
 function linkIfFree(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -71,7 +71,6 @@ function linkIfFree(from: string, to: string): boolean {
   }
 }
 
-/** The process that holds the folder now, if any. */
 export function lockHolder(dataDir: string): number | undefined {
   try {
     const { pid, identity } = JSON.parse(readFileSync(join(dataDir, 'server.lock'), 'utf8')) as {

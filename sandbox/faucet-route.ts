@@ -60,7 +60,7 @@ export function faucetRoute(faucet: Faucet): Route {
       }
       const money = amountOrRefuse(unitOf(body.currency), body.amount);
       const txHash = await mintOrRefuse(faucet, {
-        // Nobody signs in here, so a key belongs to the address that is paid.
+        // The route needs no key, so an Idempotency-Key is scoped to the address.
         id: idempotency === undefined ? `faucet ${requestId}` : `faucet of ${body.address} ${idempotency.key}`,
         chain: body.chain,
         asset: body.currency,
@@ -72,7 +72,7 @@ export function faucetRoute(faucet: Faucet): Route {
   );
 }
 
-/** Wrapped or not, it is counted alike. */
+/** The wrapped coin has the same decimals. */
 function unitOf(currency: FaucetAsset): Asset {
   return currency === wrappedHomeCoin ? chains[homeChain].native : currency;
 }

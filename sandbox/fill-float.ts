@@ -21,15 +21,15 @@ export interface FillFloatParts {
   readonly chains: LocalChains;
 }
 
-/** What the house itself puts into the wallet that pays sellers. */
+/** The house's own money in the wallet that pays sellers. */
 export const sandboxFloat = amountOf('USDC', 1_000_000_000n);
 
-/** The mint and its posting go by one name, so a start that was interrupted between them is finished by the next. */
+/** The mint and its posting share this name, so the next start finishes an interrupted one. */
 const name = 'float:purchases';
 
 /**
- * In the sandbox nobody has to send a float to the wallet that pays sellers: it is minted, once; after a rotation it moves along.
- * Like what an operator sends it is surplus when it arrives, and the house's own in the same commit.
+ * Mints the float of the wallet that pays sellers, once; a key rotation moves it along. Like an operator's transfer it arrives as
+ * surplus, and the same commit books it as equity.
  */
 export async function fillSandboxFloat({ db, ledger, logger, chains }: FillFloatParts): Promise<void> {
   const { rows } = await db.query('SELECT FROM ledger.posting_references WHERE reference = $1', [name]);
@@ -54,7 +54,7 @@ export async function fillSandboxFloat({ db, ledger, logger, chains }: FillFloat
   });
 }
 
-/** As whoever reads the chain would find it, before or after us. */
+/** The arrival as the watcher would record it, whichever comes first. */
 async function findArrival(chains: LocalChains, hash: Hex, to: Hex): Promise<Arrival> {
   const network = createNetworks(chains.settings).get(homeChain);
   const token = network && tokenOf(network, sandboxFloat.asset);

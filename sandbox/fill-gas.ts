@@ -15,17 +15,17 @@ export interface FillGasParts {
   readonly faucet: Faucet;
 }
 
-/** Enough for some hundred million transactions on a chain where gas costs next to nothing. */
+/** Enough for some hundred million transactions at the local gas price. */
 const fillAtomic = 10_000n * 10n ** 18n;
 
 const fillGasJob = defineJob({ name: 'fill_gas', payload: z.unknown(), maxAttempts: 1 });
 
-/** After a rotation of the seed there are new house wallets. */
+/** A rotation of the seed creates new house wallets. */
 export function fillGasSchedule(parts: FillGasParts): Schedule {
   return { at: '* * * * *', handler: handleJob(fillGasJob, () => fillGas(parts)) };
 }
 
-/** In the sandbox nobody has to send native coin to the house wallets: each new one is given some, and the books know. */
+/** Gives each new house wallet native coin for gas and posts it to the ledger. */
 export async function fillGas(parts: FillGasParts): Promise<void> {
   const wallets = (await listHouseWallets(parts.db)).filter(({ retired }) => !retired);
   const { rows } = await parts.db.query<{ reference: string }>(
@@ -36,7 +36,7 @@ export async function fillGas(parts: FillGasParts): Promise<void> {
   await Promise.all(wallets.filter((wallet) => !filled.has(nameOf(wallet))).map((wallet) => fill(parts, wallet)));
 }
 
-/** The mint and its posting go by one name, so a start that was interrupted between them is finished by the next. */
+/** The mint and its posting share this name, so the next start finishes an interrupted one. */
 const nameOf = ({ chain, address }: HouseWallet) => `gas:${chain}:${address}`;
 
 async function fill({ ledger, faucet }: FillGasParts, wallet: HouseWallet): Promise<void> {

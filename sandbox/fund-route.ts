@@ -61,9 +61,9 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       if (earlier !== undefined && (earlier.asset !== asset || earlier.atomic !== amount.atomic)) {
         throw httpErrors.idempotency_mismatch();
       }
-      // The same request goes where it went the first time, even if the wallet has changed since.
+      // A replay goes to the original address, even if the wallet was rotated since.
       const to = earlier?.to ?? (await depositAddress(db, accountId));
-      // What it has done is in the book of mints; the key is claimed so that nothing else is done under it.
+      // The mint book makes it idempotent; the key is claimed so that no other route accepts it.
       const scope = idempotency && { accountId, ...idempotency };
       if (scope !== undefined && !(await claimKey(db, scope))) throw httpErrors.idempotency_mismatch();
       const txHash = await mintOrRefuse(chains.faucet, {
@@ -91,7 +91,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
   );
 }
 
-/** Nobody sees native coin arrive. */
+/** The watcher does not see native coin, so the wrapped token is minted. */
 function asToken(asset: Asset): FaucetAsset {
   return asset === facts[homeChain].native ? wrappedHomeCoin : asset;
 }

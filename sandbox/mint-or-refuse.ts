@@ -3,7 +3,7 @@ import { httpErrors } from '../src/kernel/http/errors.ts';
 import { type Faucet, FaucetError } from './chains/faucet.ts';
 import type { Mint } from './chains/mint-book.ts';
 
-/** Mints, and says in the words of the API why it could not. */
+/** Mints, and translates failures into API errors. */
 export async function mintOrRefuse(faucet: Faucet, mint: Mint): Promise<Hex> {
   try {
     return await faucet.mint(mint);
@@ -24,7 +24,7 @@ export async function mintOrRefuse(faucet: Faucet, mint: Mint): Promise<Hex> {
           throw httpErrors.unavailable('The transaction is sent, but the chain has not mined it yet.');
       }
     }
-    // The chains are starting again, or have moved to another process.
+    // The chains are restarting or moving to another process.
     if (error instanceof BaseError) throw httpErrors.unavailable('The local chain cannot be reached right now.');
     throw error;
   }

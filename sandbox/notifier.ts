@@ -1,6 +1,6 @@
 import type { Notifier } from '../src/accounts/messages/notifier.ts';
 
-/** Nothing leaves the sandbox: messages are shown on the console, and by GET /api/sandbox/messages. */
+/** The sandbox sends nothing: messages go to the console and to GET /api/sandbox/messages. */
 export function createConsoleNotifier(say: (line: string) => void): Notifier {
   return {
     async send({ channel, to, text }) {

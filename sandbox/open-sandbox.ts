@@ -7,14 +7,14 @@ import { createChainTables } from './chains/chain-tables.ts';
 import { createSecretTable } from './secret.ts';
 import { shopsDataDir } from './shops-data-dir.ts';
 
-// All that the service uses of the sandbox comes from this file. What takes long to load is loaded when it is used: a
-// command that only needs the database does not wait for the chains.
+// The only file of the sandbox that the service imports. Slow modules are loaded on use, so that a command which needs only the
+// database does not load the chains.
 export { createConsoleNotifier } from './notifier.ts';
 export { openSandboxStore } from './open-store.ts';
 export { deleteSandboxState, findSandboxState, refuseWhileRunning } from './reset.ts';
 export { sandboxSecret } from './secret.ts';
 
-/** Opens everything that stands in for the outside world: chains, shops, a seller of calls and a card company. */
+/** Opens the stand-ins for the outside world: chains, shops, an x402 seller and a card company. */
 export async function openSandbox(options: OpenSandboxOptions): Promise<OpenSandbox> {
   const { settings, db, ledger, secrets, logger, say, publicUrl, closers } = options;
   say(`Starting ${counted(chainIds.length)} local chains …`);
@@ -48,13 +48,13 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<OpenSand
   };
 }
 
-/** How the chains of a sandbox that runs are reached, for a command beside it. */
+/** The chains of a running sandbox, for a command beside it. */
 export async function connectNetworks(db: Database): Promise<OpenSandbox['networks']> {
   const { connectLocalChains } = await import('./chains/local-chains.ts');
   return (await connectLocalChains({ db })).settings;
 }
 
-/** For a role that may create nothing: what a sandbox would otherwise make by itself. */
+/** Creates the sandbox's tables ahead, for a role that may not create any. */
 export async function createSandboxTables(db: Database): Promise<void> {
   await createChainTables(db);
   await createSecretTable(db);

@@ -2,7 +2,7 @@ import type { SandboxStoreOptions, Store } from '../src/app/sandbox-port.ts';
 import { lockDataDir, lockHolder, openDataDir } from './data-dir.ts';
 import { embeddedPostgresUrl, startEmbeddedPostgres } from './postgres.ts';
 
-/** A PostgreSQL of its own, in a folder that one process at a time runs. */
+/** Runs PostgreSQL in DATA_DIR, one process at a time. */
 export async function openSandboxStore({ dataDir, logger, say, mayJoin }: SandboxStoreOptions): Promise<Store> {
   if (mayJoin && lockHolder(dataDir) !== undefined) return { url: embeddedPostgresUrl(dataDir), close: async () => {} };
 

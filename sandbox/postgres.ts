@@ -34,13 +34,13 @@ const startTimeoutMs = 60_000;
 
 export interface EmbeddedPostgres {
   readonly url: string;
-  /** Ends the server the way an operator would: open transactions are rolled back, everything committed is kept. */
+  /** A fast shutdown: open transactions are rolled back, committed data is kept. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
-  /** Told when the server ends without having been asked to; it is started again by itself. */
+  /** Called when the server ends unexpectedly. It is restarted automatically. */
   readonly onCrash?: (message: string) => void;
   readonly demotion?: Demotion;
   readonly settings?: Readonly<Record<string, string>>;
@@ -48,15 +48,15 @@ export interface EmbeddedPostgresOptions {
 
 interface Place {
   readonly data: string;
-  /** Around the socket's own folder, and the sandbox's owner's: what PostgreSQL steps down to may be shared with other programs. */
+  /** Owned by the sandbox's owner and closed to others, because PostgreSQL may run as a user that other programs share. */
   readonly closedDir: string;
   readonly socketDir: string;
   readonly log: string;
 }
 
 /**
- * A real PostgreSQL from an npm package, as a child process. It listens on a Unix socket in a folder that only the sandbox's
- * owner can enter, and on no network port: nothing that dials an address can ever reach it, and nobody else on this machine.
+ * Runs a real PostgreSQL from an npm package as a child process. It listens only on a Unix socket in a folder that only the
+ * sandbox's owner can enter, so neither the network nor another local user can reach it.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir } = options;
@@ -78,7 +78,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     while (!stopping) {
       await once(child, 'exit');
       if (stopping) return;
-      options.onCrash?.(`PostgreSQL ended unexpectedly and is started again: ${lastWords(place.log)}`);
+      options.onCrash?.(`PostgreSQL ended unexpectedly and is being restarted: ${lastWords(place.log)}`);
       child = await relaunch();
     }
   };
@@ -93,7 +93,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     }
   };
   void keepAlive();
-  // However this process ends, as long as it can still do anything.
+  // However this process ends, as long as exit handlers run.
   const endWithUs = () => void child.kill('SIGINT');
   process.once('exit', endWithUs);
   await createDatabase(place);
@@ -104,23 +104,23 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       stopping = true;
       process.off('exit', endWithUs);
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      // SIGINT is PostgreSQL's "fast shutdown".
+      // SIGINT is PostgreSQL's fast shutdown.
       if (!(await endProcess(child.pid, 'SIGINT', 15_000))) await endProcess(child.pid, 'SIGQUIT', 5_000);
     },
   };
 }
 
-/** Where a running server of this folder is reached, for a second process such as the command line. */
+/** For a second process, such as the command line. */
 export function embeddedPostgresUrl(dataDir: string): string {
   return urlOf(placeIn(dataDir), database);
 }
 
-/** Ends the PostgreSQL that a killed server has left running. */
+/** Stops the PostgreSQL that a killed server left running. */
 export async function endEmbeddedPostgres(dataDir: string): Promise<void> {
   const place = placeIn(dataDir);
   refuseOthersPostgres(place.data);
   await endLeftover(place);
-  // What answers still runs where its process cannot be seen.
+  // A server that answers runs where its process is not visible.
   if (await answers(join(place.socketDir, '.s.PGSQL.5432'))) {
     throw new Refusal(
       `The sandbox in ${dataDir} is running, perhaps in another container: stop it there, then try again. Nothing was deleted.`,
@@ -144,7 +144,8 @@ function urlOf({ socketDir }: Place, name: string): string {
 
 function placeIn(dataDir: string): Place {
   const own = join(dataDir, 'postgres-socket');
-  // The address of a Unix socket is at most 107 bytes long, and a comma would separate two: such a folder gets a stand-in.
+  // A Unix socket path has at most 107 bytes, and PostgreSQL splits the setting at commas. Other folders get a substitute in the
+  // temporary folder.
   const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const closedDir =
     Buffer.byteLength(own) <= 83 && !own.includes(',')
@@ -164,9 +165,9 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
   mkdirSync(place.socketDir, { recursive: true, mode: 0o700 });
   chmodSync(place.socketDir, 0o700);
   giveTo(demotion, place.socketDir);
-  // A set-up that was killed halfway was never renamed into place.
+  // A set-up that was killed was never renamed into place.
   for (const path of halfMadeIn(dataDir)) {
-    // Its initdb may still be writing for a moment.
+    // Its initdb may still be writing.
     rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
   return place;
@@ -175,23 +176,23 @@ function prepareFolders(dataDir: string, demotion: Demotion): Place {
 function closeFolder(dataDir: string, { closedDir }: Place): void {
   const owner = statSync(dataDir).uid;
   mkdirSync(closedDir, { recursive: true, mode: 0o700 });
-  // In a temporary folder anybody could have put something else there first.
+  // In a temporary folder another user could have created it first.
   const accepted = [process.getuid?.(), owner];
   const found = lstatSync(closedDir);
   if (!found.isDirectory() || !accepted.includes(found.uid)) {
-    throw new Refusal(`${closedDir} belongs to somebody else: remove it, or set another DATA_DIR.`);
+    throw new Refusal(`${closedDir} belongs to another user: remove it, or set another DATA_DIR.`);
   }
   if (process.getuid?.() === 0) lchownSync(closedDir, owner, owner);
   chmodSync(closedDir, 0o700);
 }
 
-/** Whose sandbox it is: what PostgreSQL has written there says it, else the folder. */
+/** The sandbox's owner: the owner of PostgreSQL's data or, without data, of the folder. */
 function ownerOf(dataDir: string): number {
   const data = join(dataDir, 'postgres');
   return statSync(existsSync(data) ? data : dataDir).uid;
 }
 
-/** The owner changes only when root starts what an ordinary user began, or the other way to step down is used. */
+/** Changes the owner only if root starts a user's sandbox, or if another way to drop privileges is used. */
 function giveTo({ owner }: Demotion, folder: string): void {
   if (process.getuid?.() !== 0 || statSync(folder).uid === owner) return;
   for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
@@ -210,12 +211,12 @@ async function findBinaries(): Promise<Binaries> {
     return (await import(name)) as Binaries;
   } catch {
     throw new Refusal(
-      `There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL to one of your own.`,
+      `There is no embedded PostgreSQL for this platform (${name}). Set DATABASE_URL to your own PostgreSQL.`,
     );
   }
 }
 
-/** Made beside its place and renamed, so that a set-up killed halfway is never mistaken for a finished one. */
+/** Set up under another name and renamed, so that an interrupted set-up is never taken for a complete one. */
 async function initialise(place: Place, { initdb }: Binaries, { prefix, owner }: Demotion): Promise<void> {
   const fresh = `${place.data}.new-${process.pid}`;
   mkdirSync(fresh, { mode: 0o700 });
@@ -223,7 +224,7 @@ async function initialise(place: Place, { initdb }: Binaries, { prefix, owner }:
   const args = ['-D', fresh, '-U', user, '--auth=trust', '--encoding=UTF8', '--locale=C'];
   const [command = initdb, ...rest] = [...prefix, initdb, ...args];
   try {
-    // Run from /, for the folder we are in may be closed to the one we step down to.
+    // Run from /, because the user it runs as may not have access to the current folder.
     await run(command, rest, { cwd: '/', env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
   } catch (error) {
     const { stderr = '' } = error as { stderr?: string };
@@ -234,20 +235,22 @@ async function initialise(place: Place, { initdb }: Binaries, { prefix, owner }:
   renameSync(fresh, place.data);
 }
 
-/** A server that was killed leaves its PostgreSQL running, or only its lock files. Either is put away before a start. */
+/** A killed server leaves its PostgreSQL or its lock files behind. Both are cleared before a start. */
 async function endLeftover(place: Place): Promise<void> {
   const lock = join(place.data, 'postmaster.pid');
   if (!existsSync(lock)) return;
   const [first = '', ...rest] = readFileSync(lock, 'utf8').split('\n');
   const pid = Number(first);
-  // A copy of the folder has the lock of the original, whose PostgreSQL may be running.
+  // A copied folder contains the lock of the original, whose PostgreSQL may be running.
   if (commandOf(pid)?.includes(` -D ${place.data} `)) {
     if (await endProcess(pid, 'SIGINT', 15_000)) return;
     if (await endProcess(pid, 'SIGQUIT', 5_000)) return;
-    throw new Refusal(`An earlier PostgreSQL (process ${pid}) does not end: stop it, then start again.`);
+    throw new Refusal(
+      `PostgreSQL from an earlier run (process ${pid}) does not stop. Stop it yourself, then start again.`,
+    );
   }
-  // The number may belong to another program by now, and PostgreSQL would take that program for itself. The number of
-  // its own parent it takes for stale, and still checks that no orphan of the old server is writing.
+  // The process id may belong to another program by now, which PostgreSQL would take for a running server. It treats its own
+  // parent's id as stale and still checks for orphans of the old server.
   writeFileSync(lock, [String(process.pid), ...rest].join('\n'));
   rmSync(join(place.socketDir, '.s.PGSQL.5432.lock'), { force: true });
 }
@@ -276,11 +279,11 @@ async function launch(
     ...settings,
   };
   const args = ['-D', place.data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-  // What the last one said is kept: after a crash it says why.
+  // Keeps the previous log, which explains a crash.
   if (existsSync(place.log)) renameSync(place.log, `${place.log}.1`);
   const log = openSync(place.log, 'w', 0o600);
   const [command = postgres, ...rest] = [...prefix, postgres, ...args];
-  // In a group of its own, so that Ctrl-C reaches the service first and open requests can still finish.
+  // In its own process group, so that Ctrl-C reaches only the service and open requests can finish.
   const child = spawn(command, rest, {
     cwd: '/',
     detached: true,
@@ -296,7 +299,7 @@ async function launch(
       child.pid === undefined ||
       performance.now() > deadline
     ) {
-      // Orphans of a server that was killed notice within a moment, and end.
+      // Orphans of a killed server end within a moment.
       if (/still in use/.test(lastWords(place.log)) && performance.now() < deadline)
         return launch(binaries, options, deadline);
       throw new Refusal(`PostgreSQL did not start: ${lastWords(place.log)}`);
@@ -335,7 +338,7 @@ function lastWords(log: string): string {
   return existsSync(log) ? reason(readFileSync(log, 'utf8')) : 'it left no message.';
 }
 
-/** The line of a program's output that says what went wrong, as a sentence. */
+/** The line of a program's output that explains the failure, as a sentence. */
 function reason(output: string): string {
   if (/No space left on device/i.test(output)) return 'the disk is full.';
   const lines = output.split('\n').filter((line) => line.trim() !== '');

@@ -5,10 +5,10 @@ import { Refusal } from '../src/kernel/refusal.ts';
 
 const run = promisify(execFile);
 
-/** The unprivileged user of every Unix: it exists in /etc/passwd, which initdb insists on. */
+/** The unprivileged user that /etc/passwd has everywhere; initdb insists on an entry. */
 const nobody = 65_534;
 
-/** How to start a program that refuses to run as root: the words to put before it, and who must own its files. */
+/** How to start a program that refuses to run as root: a command prefix, and the owner that its files need. */
 export interface Demotion {
   readonly prefix: readonly string[];
   readonly owner: number;
@@ -17,14 +17,14 @@ export interface Demotion {
 const asIAm: Demotion = { prefix: [], owner: process.getuid?.() ?? 0 };
 
 /**
- * In a user namespace we are seen as `nobody` by the program, and are still the owner of our files to the kernel. So
- * everything keeps its owner and a folder that only we may enter is no obstacle.
+ * In a user namespace the program sees itself as `nobody`, while the kernel still treats it as the owner of our files. So no file
+ * changes its owner, and private folders stay accessible.
  */
 const namespaced: Demotion = { prefix: ['unshare', '--user', `--map-user=${nobody}`, '--'], owner: asIAm.owner };
 
 /**
- * Where namespaces are forbidden (most containers), or the folder is somebody else's: really become another user, who can
- * never get back what is given up here.
+ * For containers without namespaces, or a folder of another user: switches to that user for good and drops all other
+ * capabilities.
  */
 function become(uid: number, capabilities: readonly string[] = []): Demotion {
   const kept = ['-all', ...capabilities.map((name) => `+${name}`)].join(',');
@@ -45,19 +45,19 @@ function become(uid: number, capabilities: readonly string[] = []): Demotion {
 }
 
 /**
- * What it takes to reach its own files through folders that are closed to others. The first lets it enter and read any folder,
- * and still change nothing but what is its own. Many containers give root only the second, which lets it write as well.
+ * A capability to reach its own files through closed folders. The first allows reading any folder but changing only its own
+ * files. Many containers grant root only the second, which also allows writing.
  */
 const reaches = ['dac_read_search', 'dac_override'] as const;
 
 export interface DemotionQuestion {
-  /** The folder that the program works in, and who it belongs to. */
+  /** The folder that the program works in, and its owner. */
   readonly folder: string;
   readonly folderOwner: number;
   readonly program: string;
 }
 
-/** Finds the first way in which the program really runs and really reaches its folder. */
+/** Tries each candidate and returns the first that runs the program and reaches its folder. */
 export async function chooseDemotion(
   { folder, folderOwner, program }: DemotionQuestion,
   candidates: readonly Demotion[] = candidatesFor(folderOwner),
@@ -81,19 +81,19 @@ export async function chooseDemotion(
       return candidate;
   }
   throw new Refusal(
-    'PostgreSQL does not run as root and this machine has no way to step down: start as an ordinary user or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and this machine offers no way to drop privileges. Start as an ordinary user, or set DATABASE_URL.',
   );
 }
 
 function candidatesFor(folderOwner: number): readonly Demotion[] {
   if (asIAm.owner !== 0) return hasName() ? [asIAm] : [namespaced];
-  // A sandbox that a user began stays that user's.
+  // A sandbox that a user created stays that user's.
   const reaching = (uid: number) => reaches.map((capability) => become(uid, [capability]));
-  // What is root's is closed to everybody else called nobody as well, so that it can only be reached with a capability.
+  // Root's folders are closed to `nobody`, so a capability is needed.
   return folderOwner === 0 ? [namespaced, ...reaching(nobody)] : [become(folderOwner), ...reaching(folderOwner)];
 }
 
-/** Whether /etc/passwd knows us. In a container one may run as any number. */
+/** Whether /etc/passwd has our uid; in a container it may not. */
 function hasName(): boolean {
   try {
     userInfo();

@@ -6,8 +6,8 @@ import { halfMadeIn, isOwnPostgres, refuseOthersPostgres } from './own-postgres.
 import { endEmbeddedPostgres } from './postgres.ts';
 
 /**
- * What a sandbox has written into its folder, by whole paths. A file or folder counts only if it looks like what a sandbox makes: the
- * folder may hold other things, and DATA_DIR may name the wrong one.
+ * The full paths of what a sandbox has written into its folder. A path counts only if it looks like a sandbox's: the folder may
+ * hold other things, and DATA_DIR may be wrong.
  */
 export function findSandboxState(dataDir: string): readonly string[] {
   if (!existsSync(dataDir)) return [];
@@ -16,7 +16,7 @@ export function findSandboxState(dataDir: string): readonly string[] {
   const halfMade = halfMadeIn(dataDir);
   const isThere = isOwnFolder(database, ['PG_VERSION']);
   if (isThere) refuseOthersPostgres(database);
-  // A reset that was interrupted has renamed it.
+  // An interrupted reset has renamed the database.
   const isSandbox = isThere || halfMade.some(isOwnPostgres);
   if (!isSandbox && halfMade.length === 0) return [];
   const besides = [
@@ -24,15 +24,17 @@ export function findSandboxState(dataDir: string): readonly string[] {
     ...(isOwnFolder(join(dataDir, 'postgres-socket'), ['s']) ? ['postgres-socket'] : []),
     ...(isSandbox ? ['postgres.log', 'postgres.log.1'].filter((name) => existsSync(join(dataDir, name))) : []),
   ];
-  // The database is the last, because it says that this is the folder of a sandbox: what was interrupted is found again.
+  // The database comes last, because it identifies the folder as a sandbox's when an interrupted reset continues.
   return [...besides.map((name) => join(dataDir, name)), ...halfMade, ...(isThere ? [database] : [])];
 }
 
-/** A folder with at least one of the signs in it. */
+/** A folder that contains at least one of the signs. */
 function isOwnFolder(path: string, signs: readonly string[]): boolean {
   if (!signs.some((sign) => existsSync(join(path, sign)))) return false;
   if (lstatSync(path).isSymbolicLink()) {
-    throw new Refusal(`${path} is a link, which no sandbox makes: delete what it points to yourself, then the link.`);
+    throw new Refusal(
+      `${path} is a symbolic link, which a sandbox never creates. Delete its target and the link yourself.`,
+    );
   }
   return true;
 }
@@ -45,10 +47,10 @@ export function refuseWhileRunning(dataDir: string): void {
   );
 }
 
-/** Deletes the state of a sandbox and nothing else. May be interrupted anywhere and run again. */
+/** Deletes a sandbox's state and nothing else. It can be interrupted and repeated. */
 export async function deleteSandboxState(dataDir: string): Promise<void> {
   refuseWhileRunning(dataDir);
-  // Nobody starts in it meanwhile.
+  // Prevents a start in the meantime.
   const lock = lockDataDir(dataDir);
   try {
     await endEmbeddedPostgres(dataDir);
@@ -60,7 +62,7 @@ export async function deleteSandboxState(dataDir: string): Promise<void> {
 
 function remove(path: string, dataDir: string): void {
   const isDatabase = path === join(dataDir, 'postgres');
-  // Half a database would be taken for a whole one. By this name the next start deletes it, too.
+  // Renamed first, because half a database would look complete. The next start deletes a folder of this name, too.
   const doomed = isDatabase ? join(dataDir, `postgres.new-${process.pid}`) : path;
   if (isDatabase) renameSync(path, doomed);
   rmSync(doomed, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });

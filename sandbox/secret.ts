@@ -3,8 +3,8 @@ import { type Database, onlyRow } from '../src/kernel/db/database.ts';
 import { lockUntilCommit } from '../src/kernel/db/locks.ts';
 
 /**
- * The sandbox makes its own secret and keeps it with its data, so that any number of instances on one database share
- * it. That protects nothing, and a sandbox has nothing to protect.
+ * The sandbox's secret is kept in its database, so that all instances share it. It protects nothing, and a sandbox has nothing to
+ * protect.
  */
 export async function sandboxSecret(db: Database): Promise<string> {
   await createSecretTable(db);
@@ -19,7 +19,7 @@ export async function sandboxSecret(db: Database): Promise<string> {
   });
 }
 
-/** Where it is there nothing is asked for, because who starts a sandbox need not be allowed to create anything. */
+/** If the table exists, no CREATE privilege is needed. */
 export async function createSecretTable(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
     await lockUntilCommit(tx, 'sandboxSecret');

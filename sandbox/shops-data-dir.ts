@@ -3,11 +3,11 @@ import { join } from 'node:path';
 
 export interface DataPlace {
   readonly dataDir: string;
-  /** Of the operator's own PostgreSQL, if there is one. */
+  /** Set if the operator runs PostgreSQL. */
   readonly databaseUrl: string | undefined;
 }
 
-/** A shop belongs to the books that pay it: where several databases share a folder, each has a shop of its own. */
+/** A shop belongs to the ledger that pays it, so each database in a shared folder has its own shop. */
 export function shopsDataDir({ dataDir, databaseUrl }: DataPlace): string {
   if (databaseUrl === undefined) return dataDir;
   const { host, pathname } = new URL(databaseUrl);

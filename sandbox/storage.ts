@@ -1,20 +1,20 @@
 import { encodeAbiParameters, type Hex, keccak256, stringToHex, toHex } from 'viem';
 import type { RpcCall } from './chains/evm-node.ts';
 
-/** What a variable holds, and in which slot: the compiler's rules for storage. */
+/** A storage write, following Solidity's storage layout. */
 export type StorageWrite = readonly [slot: bigint, value: Hex | bigint | number];
 
 export function mapped(slot: bigint, key: Hex | bigint | number): bigint {
   return BigInt(keccak256(encodeAbiParameters([{ type: 'uint256' }, { type: 'uint256' }], [BigInt(key), slot])));
 }
 
-/** A list: its length, and its items one after the other from a place of their own. */
+/** A dynamic array: its length, then its items from a hashed slot. */
 export function listed(slot: bigint, items: readonly Hex[]): StorageWrite[] {
   const first = BigInt(keccak256(toHex(slot, { size: 32 })));
   return [[slot, items.length], ...items.map((item, index): StorageWrite => [first + BigInt(index), item])];
 }
 
-/** Text of at most 31 bytes: the bytes from the left, twice the length at the end. */
+/** Up to 31 bytes: the bytes from the left, twice the length at the end. */
 export function shortString(text: string): Hex {
   const bytes = stringToHex(text, { size: 32 });
   return `${bytes.slice(0, -2)}${(text.length * 2).toString(16).padStart(2, '0')}` as Hex;

@@ -1,7 +1,7 @@
 import { concat, type Hex, keccak256 } from 'viem';
 import { attesters } from './accounts.ts';
 
-/** The signatures of all attesters over a message, in the order of their addresses. */
+/** All attesters' signatures over a message, in the order of their addresses. */
 export async function attest(message: Hex): Promise<Hex> {
   const hash = keccak256(message);
   return concat(await Promise.all(attesters.map((attester) => attester.sign({ hash }))));

@@ -5,7 +5,7 @@ import type { AttestationBehaviour } from './attestation-behaviour.ts';
 import { withBytes } from './burn-messages.ts';
 import { describeMessage } from './describe-message.ts';
 
-/** An answer; or that there is none, and the caller waits or loses the connection. */
+/** A response, or none: the client waits or loses the connection. */
 export type ServiceAnswer = { readonly status: number; readonly body: string } | 'hang' | 'disconnect';
 
 export const ok = (body: object): ServiceAnswer => ({ status: 200, body: JSON.stringify(body) });
@@ -17,7 +17,6 @@ export const notFound = failure(404, 'Not found.');
 export const badRequest = failure(400, 'Bad request.');
 export const tooMany = failure(429, 'Too many requests.');
 
-/** A message that waits for confirmations. */
 export function pending({ delayReason }: AttestationBehaviour): object {
   return {
     message: '0x',
@@ -30,7 +29,6 @@ export function pending({ delayReason }: AttestationBehaviour): object {
   };
 }
 
-/** A message that can be minted; or nearly, when the service has a fault. */
 export async function completed(message: Hex, fault: AttestationBehaviour['fault']): Promise<object> {
   const attestation = await attest(message);
   const told = fault === 'foreign_message' ? payingSomebodyElse(message) : message;
@@ -46,7 +44,7 @@ export async function completed(message: Hex, fault: AttestationBehaviour['fault
   };
 }
 
-/** The signatures are those over what was burnt, so that no chain takes it and no money is made. */
+/** The signatures still cover the original message, so no chain accepts it and no money is created. */
 function payingSomebodyElse(message: Hex): Hex {
   return withBytes(message, messageLayout.body + burnLayout.mintRecipient, toHex(0xbadn, { size: 32 }));
 }

@@ -2,48 +2,48 @@ import { z } from 'zod';
 
 const ms = z.int().min(0);
 
-/** How the service behaves. Whoever tests a client of it can make it slow, silent or wrong. */
+/** How the service behaves. Tests use it to simulate a slow, silent or faulty service. */
 export const attestationBehaviour = z.strictObject({
-  /** From the first question on it knows nothing of a transaction for so long, */
+  /** How long after the first request a transaction is unknown (404). */
   unseenMs: ms.default(150),
-  /** and then it waits for confirmations. */
+  /** How long after that it is pending. */
   pendingMs: ms.default(250),
-  /** What it gives as the reason while it waits. */
+  /** The reason it gives while pending. */
   delayReason: z
     .enum(['insufficient_fee', 'amount_above_max', 'insufficient_allowance_available'])
     .nullable()
     .default(null),
-  /** Waits for ever. */
+  /** Stays pending forever. */
   neverAttests: z.boolean().default(false),
   /** How often it lists each message. */
   copies: z.int().min(1).default(1),
-  /** What it does instead of answering. */
+  /** A fault instead of the normal response. */
   fault: z
     .enum([
-      /** 500. */
+      /** Status 500. */
       'error',
-      /** 429, though nobody has asked too often. */
+      /** Status 429, although the rate limit is not exceeded. */
       'blocked',
-      /** No answer at all. */
+      /** No response. */
       'hang',
-      /** The connection ends. */
+      /** Closes the connection. */
       'disconnect',
-      /** 200 with what is no JSON. */
+      /** Status 200 with invalid JSON. */
       'malformed',
-      /** 200 with other fields. */
+      /** Status 200 with unexpected fields. */
       'other_fields',
-      /** 200 with no message. */
+      /** Status 200 without a message. */
       'empty',
-      /** The message pays somebody else than the burn says. */
+      /** The message pays another recipient than the burn. */
       'foreign_message',
       /** The signatures are in the wrong order. */
       'wrong_signatures',
     ])
     .nullable()
     .default(null),
-  /** How many requests meet the fault; every one if it is not said. */
+  /** How many requests fail; null for all. */
   faults: z.int().min(1).nullable().default(null),
-  /** Whoever asks more often within a second is not answered for a while. */
+  /** A client that exceeds this rate is blocked for `blockedMs`. */
   mostPerSecond: z.int().min(1).default(35),
   blockedMs: ms.default(300_000),
 });

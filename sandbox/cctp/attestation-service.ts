@@ -18,10 +18,10 @@ import { type AttestationBehaviour, attestationBehaviour } from './attestation-b
 import { findByNonce, hasNonce, messagesOf } from './burn-messages.ts';
 import { RequestLimit } from './request-limit.ts';
 
-/** Circle's attestation service for the local chains, with the shapes of the real one's published description. */
+/** Circle's attestation service for the local chains, with the response formats of its published API. */
 export interface AttestationService {
   readonly behaviour: AttestationBehaviour;
-  /** What is not named is as it was at the beginning, and what was counted is forgotten. */
+  /** Replaces the behaviour; omitted fields get their defaults, and all counters are reset. */
   behave(behaviour: unknown): void;
   readonly asked: { readonly total: number; readonly mostInOneSecond: number };
   answer(url: URL): Promise<ServiceAnswer>;
@@ -32,7 +32,7 @@ export interface AttestationServiceOptions {
   readonly clock: Clock;
 }
 
-/** A transaction that nobody asks for any more is forgotten after as many others. */
+/** Bounds memory; the oldest transaction is forgotten first. */
 const mostRemembered = 10_000;
 
 const messageFaults: ReadonlySet<string> = new Set(['foreign_message', 'wrong_signatures']);
@@ -44,7 +44,7 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
   let behaviour = attestationBehaviour.parse({});
   let faultsLeft = Number.POSITIVE_INFINITY;
 
-  /** How long ago the first question about a transaction was; a restart only lets it count anew. */
+  /** The time since the first request for a transaction. A restart resets it. */
   function askedForMs(txHash: Hex): number {
     const first = firstAsked.get(txHash) ?? clock.now();
     firstAsked.set(txHash, first);
@@ -53,7 +53,7 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
     return clock.now() - first;
   }
 
-  /** The fault that this answer meets, if it is one that shows in it. */
+  /** Consumes the configured fault if it applies at this point. */
   function takeFault(shows: 'instead of an answer' | 'in a message'): AttestationBehaviour['fault'] {
     const { fault } = behaviour;
     if (fault === null || faultsLeft <= 0 || messageFaults.has(fault) !== (shows === 'in a message')) return null;
@@ -114,12 +114,12 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
 
 const publicKeys = attesters.map(({ publicKey }) => ({ publicKey, cctpVersion: '2' }));
 
-/** Both speeds cost the same here, because a local chain is final at once. */
+/** Both speeds cost the same, because a local chain is final at once. */
 async function fees(chain: LocalChain): Promise<object> {
   const data = encodeFunctionData({ abi: parseAbi(['function minFee() view returns (uint256)']) });
   const outcome = await chain.request({ method: 'eth_call', params: [{ to: cctp.tokenMessenger, data }, 'latest'] });
   if ('error' in outcome) throw new Error(`the fee on ${chain.id} cannot be read: ${outcome.error.message}`);
-  // The contract counts thousandths of a basis point.
+  // The contract counts in thousandths of a basis point.
   const minimumFee = Number(outcome.result as Hex) / 1_000;
   return { data: [1_000, 2_000].map((finalityThreshold) => ({ finalityThreshold, minimumFee })) };
 }

@@ -26,13 +26,12 @@ interface Log {
 }
 
 const [messageSent] = encodeEventTopics({ abi: parseAbi(['event MessageSent(bytes message)']) });
-/** Where a message holds how final its source was when it was attested; the layout has the rest. */
+/** The offset of the executed finality in a message; `messageLayout` has the others. */
 const executedFinality = 144;
 
 /**
- * The messages of a transaction as the service attests them, in the order of its logs. What the chain leaves empty is filled
- * in: a nonce that follows from domain, transaction and place, so that it is the same after every restart; how final it is;
- * and for a burn what it costs.
+ * The messages of a transaction as the service attests them, in log order. It fills in what the chain leaves empty: the finality,
+ * the fee of a burn, and a nonce derived from domain, transaction and index, so that it survives a restart.
  */
 export async function messagesOf(chain: LocalChain, txHash: Hex): Promise<readonly Hex[]> {
   const receipt = await askChain<{ logs: readonly Log[] } | null>(chain, 'eth_getTransactionReceipt', [txHash]);
@@ -40,7 +39,7 @@ export async function messagesOf(chain: LocalChain, txHash: Hex): Promise<readon
   return Promise.all(told.map((log, index) => complete(chain, log, index)));
 }
 
-/** The transaction that told the message with this nonce. */
+/** The transaction that emitted the message with this nonce. */
 export async function findByNonce(chain: LocalChain, nonce: Hex): Promise<Hex | undefined> {
   const logs = await askChain<readonly Log[]>(chain, 'eth_getLogs', [
     { address: cctp.messageTransmitter, topics: [messageSent], fromBlock: '0x0', toBlock: 'latest' },
@@ -57,14 +56,13 @@ export function hasNonce(message: Hex, nonce: Hex): boolean {
   return slice(message, messageLayout.nonce, messageLayout.nonce + 32) === nonce.toLowerCase();
 }
 
-/** Whether the token messenger has told it, and so what it carries is money. */
+/** Whether the token messenger sent it, so that it carries money. */
 export function carriesMoney(message: Hex): boolean {
   const { sender, body } = messageLayout;
   if (size(message) < body + burnLayout.hookData) return false;
   return BigInt(slice(message, sender, sender + 32)) === BigInt(cctp.tokenMessenger);
 }
 
-/** A message with some of its bytes replaced. */
 export function withBytes(message: Hex, from: number, bytes: Hex): Hex {
   const copy = hexToBytes(message);
   copy.set(hexToBytes(bytes), from);
@@ -77,7 +75,7 @@ async function complete(chain: LocalChain, log: Log, index: number): Promise<Hex
   message = withBytes(message, executedFinality, toHex(standardFinality, { size: 4 }));
   if (!carriesMoney(message)) return message;
   const amount = messageLayout.body + burnLayout.amount;
-  // As it was when it was burnt, because a higher one could be more than the burn allows.
+  // The fee at the block of the burn, because a later one could exceed the burn's maximum.
   const fee = await askChain<Hex>(chain, 'eth_call', [
     { to: cctp.tokenMessenger, data: minFeeCall(BigInt(slice(message, amount, amount + 32))) },
     log.blockNumber,
@@ -97,7 +95,7 @@ function isMessageSent({ address, topics }: Log): boolean {
   return BigInt(address) === BigInt(cctp.messageTransmitter) && topics[0] === messageSent;
 }
 
-/** The only value of an event: after its place its length, and then the bytes. */
+/** Decodes the event's only value: offset, length, bytes. */
 function bytesOf(data: Hex): Hex {
   return slice(data, 64, 64 + Number(slice(data, 32, 64)));
 }

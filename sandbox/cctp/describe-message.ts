@@ -2,7 +2,7 @@ import { type Hex, size, slice } from 'viem';
 import { burnLayout, messageLayout } from '../../src/chains/cctp.ts';
 import { carriesMoney } from './burn-messages.ts';
 
-/** What a message says, in the fields and the texts of the real service. */
+/** The decoded message in the format of Circle's API. */
 export function describeMessage(message: Hex): object {
   const { sourceDomain, destinationDomain, nonce, sender, recipient, destinationCaller, body } = messageLayout;
   const number = (from: number) => String(Number(slice(message, from, from + 4)));
@@ -38,7 +38,6 @@ function describeBurn(body: Hex): object {
   };
 }
 
-/** What follows, which may be nothing. */
 function tail(bytes: Hex, from: number): Hex {
   return size(bytes) > from ? slice(bytes, from) : '0x';
 }

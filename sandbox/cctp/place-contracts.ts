@@ -10,15 +10,14 @@ import { attesters, feeRecipient, protocolAccount } from './accounts.ts';
 const messageVersion = 1;
 const burnMessageVersion = 1;
 const mostBodyBytes = 8_192;
-/** What one burn may carry: ten million USDC. */
+/** The limit per burn: ten million USDC. */
 const burnLimit = 10_000_000_000_000n;
-/** Where a contract notes that it was set up (ERC-7201), and with which version. */
+/** The slot where a contract records its initialization (ERC-7201). */
 const setUpSlot = 0xf0c57e16840df040f15088dc2f81fe391c3923bec73e23a9662efc9c229c6a00n;
 
 /**
- * The contracts of the cross-chain protocol by their addresses, each with the calls that put it in place. Storage is
- * written as setting them up would leave it: without transactions it also works on a chain that mines nothing now, and
- * takes no nonce from a mint that is signed already.
+ * The calls that place each CCTP contract. They write storage directly instead of sending transactions: this also works while a
+ * chain does not mine, and it uses no nonce of an already signed mint.
  */
 export function placeCctp(chain: ChainId): ReadonlyMap<Hex, () => RpcCall[]> {
   return new Map([
@@ -44,7 +43,7 @@ function placeTransmitter(chain: ChainId): RpcCall[] {
       ...addresses.map((address, index): StorageWrite => [mapped(slot('positions'), address), index + 1]),
       [slot('signatureThreshold'), addresses.length],
       [slot('maxMessageBodySize'), mostBodyBytes],
-      // A message that nobody has given a nonce can never be received.
+      // A message without a nonce can never be received.
       [mapped(slot('usedNonces'), 0), 1],
     ],
   );
@@ -99,7 +98,7 @@ function others(chain: ChainId) {
   return chainIds.filter((id) => id !== chain).map((id) => chains[id]);
 }
 
-/** How the minter looks up which token here stands for one of another domain. */
+/** The minter's key for the local token of a remote one. */
 function pair(domain: number, token: Hex): Hex {
   return keccak256(concat([toHex(domain, { size: 4 }), pad(token)]));
 }

@@ -1,11 +1,10 @@
 import type { Clock } from '../../src/kernel/clock.ts';
 
-/** Counts requests within the last second. One too many, and none is let in for a while. */
+/** A rate limit per second. Exceeding it blocks all requests for a while. */
 export class RequestLimit {
   readonly #clock: Clock;
   #recent: number[] = [];
   #blockedUntil = 0;
-  /** How many came since the beginning, and within the busiest second. */
   total = 0;
   mostInOneSecond = 0;
 

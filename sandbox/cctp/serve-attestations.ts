@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBody } from '../chains/read-body.ts';
 import type { AttestationService } from './attestation-service.ts';
 
-/** Where a test tells the service how to behave, and sees how it was asked. The real one has no such place. */
+/** Lets tests set the service's behaviour and read its counters. The real service has no such path. */
 export const behaviourPath = '/attestation-behaviour';
 
-/** Whether a request is for the attestation service, which is served beside the chains. */
+/** The service shares its port with the chains. */
 export function isForAttestations(request: IncomingMessage): boolean {
   const path = pathOf(request);
   return path.startsWith('/v2/') || path === behaviourPath;
@@ -20,7 +20,7 @@ export async function serveAttestations(
   const body = (await readBody(request)) ?? '';
   if (pathOf(request) === behaviourPath) return sayBehaviour(service, { request, response, body });
   const answer = await service.answer(new URL(request.url ?? '/', 'http://attestations'));
-  // Whoever is left without an answer holds the connection until they or the chains give up.
+  // The connection stays open until the client or the server closes it.
   if (answer === 'hang') return;
   if (answer === 'disconnect') {
     response.destroy();

@@ -1,17 +1,17 @@
 import { toHex } from 'viem';
 import type { JournalEntry } from './journal.ts';
 
-/** What a chain remembers beside its node. It follows from the journal alone, so it is the same after a restart. */
+/** What a chain tracks outside its node. It is derived from the journal alone, so it survives a restart. */
 export interface ChainState {
-  /** Whether a transaction is mined as soon as it arrives. */
+  /** Whether a transaction is mined on arrival. */
   automine: boolean;
-  /** No block is older than this one. */
+  /** No later block may have an earlier time. */
   lastBlockTime: number;
-  /** Seconds that the chain's clock is ahead of ours. */
+  /** How far the chain's clock is ahead of the system clock. */
   aheadSeconds: number;
-  /** The time that somebody asked for, for the next block only. */
+  /** A time requested for the next block only. */
   nextBlockTime: number | undefined;
-  /** Whether transactions may be waiting that could not be mined when they arrived. */
+  /** Whether transactions may be pending that could not be mined on arrival. */
   pooled: boolean;
 }
 
@@ -22,8 +22,8 @@ export function initialState(genesisTime: number): ChainState {
 const sends = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 
 /**
- * Turns a call into what is written down: with every choice made, so that making it again gives the same blocks. What
- * cannot be right is a RangeError, and not written down.
+ * Turns a call into a journal entry with every choice made, so that a replay gives the same blocks. Invalid values throw a
+ * RangeError and are not journaled.
  */
 export function planEntry(
   state: ChainState,
@@ -36,7 +36,7 @@ export function planEntry(
     case 'evm_mine':
       return { method, params: [], blockTime: given[0] === undefined ? due : toBlockTime(state, given[0]) };
     case 'hardhat_mine': {
-      // Blocks of one moment, unless asked otherwise: a chain that runs ahead of the clock breaks what is signed for a time.
+      // By default all blocks share one timestamp: a chain that runs ahead of the clock breaks signatures with a deadline.
       const [blocks, interval] = [toQuantity(given[0] ?? 1), toQuantity(given[1] ?? 0)];
       if (blocks > mostBlocks) throw new RangeError(`at most ${mostBlocks} blocks can be mined at once`);
       toBlockTime(state, due + Number(blocks * interval));
@@ -61,12 +61,12 @@ export function planEntry(
   }
 }
 
-/** The time that a block would have that is mined now. */
+/** The timestamp of a block that is mined now. */
 export function dueTime({ nextBlockTime, lastBlockTime, aheadSeconds }: ChainState, nowSeconds: number): number {
   return nextBlockTime ?? Math.max(lastBlockTime, nowSeconds + aheadSeconds);
 }
 
-/** Follows an entry that was written down. */
+/** Applies a journaled entry to the state. */
 export function followEntry(state: ChainState, { method, params, blockTime }: JournalEntry): void {
   if (method === 'evm_setAutomine') state.automine = params[0] === true;
   if (method === 'evm_increaseTime') state.aheadSeconds += Number(params[0]);
@@ -80,7 +80,7 @@ export function followEntry(state: ChainState, { method, params, blockTime }: Jo
   state.lastBlockTime = Math.max(state.lastBlockTime, blockTime + Math.max(0, further));
 }
 
-/** Beyond any date that means something, and far from where numbers lose their last digits. */
+/** Beyond any meaningful date, and within the exact range of numbers. */
 const latestBlockTime = 10_000_000_000;
 const mostBlocks = 1_000_000n;
 

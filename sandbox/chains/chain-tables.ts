@@ -1,12 +1,12 @@
 import type { Database } from '../../src/kernel/db/database.ts';
 import { lockUntilCommit } from '../../src/kernel/db/locks.ts';
 
-/** Beside the ledger, so that both are backed up, restored and thrown away together. */
+/** In the ledger's database, so that both are backed up, restored and deleted together. */
 export async function createChainTables(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
-    // So that instances that start together do not create the same table at the same moment.
+    // Prevents instances that start together from creating the same table concurrently.
     await lockUntilCommit(tx, 'sandboxChainTables');
-    // Where all of them are there nothing is asked for, because who starts a sandbox need not be allowed to create anything.
+    // If all tables exist, no CREATE privilege is needed.
     const { rows } = await tx.query(
       "SELECT FROM unnest(ARRAY['chains', 'chain_journal', 'mints']) t WHERE to_regclass('sandbox.' || t) IS NULL",
     );

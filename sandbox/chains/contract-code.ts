@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import type { Hex } from 'viem';
 import { Refusal } from '../../src/kernel/refusal.ts';
 
-/** The parts of a compiler's output that we read. */
 interface Artifact {
   readonly bytecode: Hex;
   readonly deployedBytecode: Hex;
@@ -17,11 +16,11 @@ export interface ContractCode {
   readonly fiatToken: Hex;
   readonly fiatTokenProxy: Hex;
   readonly wrappedCoin: Hex;
-  /** The code that makes the contract, for viem has no other. */
+  /** Creation code, because viem ships no deployed code. */
   readonly multicallCreation: Hex;
 }
 
-/** Code that tokens share stands here, on every chain. */
+/** The address of code that tokens share, on every chain. */
 export const signatureCheckerAddress: Hex = '0x5a4d000000000000000000000000000000000001';
 export const fiatTokenAddress: Hex = '0x5a4d000000000000000000000000000000000002';
 
@@ -29,7 +28,7 @@ const require = createRequire(import.meta.url);
 
 let read: ContractCode | undefined;
 
-/** From packages that only a sandbox needs, so it is read when the first contract is missing. */
+/** Read on first use, because only a sandbox installs these packages. */
 export function contractCode(): ContractCode {
   read ??= readContractCode();
   return read;
@@ -49,7 +48,7 @@ function readContractCode(): ContractCode {
   };
 }
 
-/** What a compiler made of a contract, from the package that it comes in. */
+/** A compiled contract from its npm package. */
 export function readArtifact(file: string): Artifact {
   return readPackage(`${file}.json`);
 }
@@ -59,11 +58,11 @@ function readPackage<Content>(file: string): Content {
     return require(file) as Content;
   } catch (error) {
     const [reason] = (error as Error).message.split('\n');
-    throw new Refusal(`The sandbox's contracts are missing, run npm install --include=dev: ${reason}.`);
+    throw new Refusal(`The sandbox's contracts are missing. Run npm install --include=dev (${reason}).`);
   }
 }
 
-/** A library begins with a comparison against its own address, which the compiler left blank. */
+/** A library starts with a check against its own address, which the compiler leaves blank. */
 function placeLibrary(code: Hex): Hex {
   return replaceBytes(code, 1, signatureCheckerAddress);
 }

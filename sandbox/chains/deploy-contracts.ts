@@ -5,7 +5,7 @@ import { chains } from '../../src/money/catalogue.ts';
 import { placeCctp } from '../cctp/place-contracts.ts';
 import { placeCoin } from '../coins/place-coin.ts';
 import { setCode } from '../storage.ts';
-import { askChain, isFree } from './ask-chain.ts';
+import { askChain, isFree, requestAllAs } from './ask-chain.ts';
 import { contractCode, fiatTokenAddress, signatureCheckerAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
 import type { LocalChain } from './local-chain.ts';
@@ -15,7 +15,7 @@ import { bridgedTokens, mintedTokens, wrappedCoins } from './tokens.ts';
 
 const isMinterAbi = parseAbi(['function isMinter(address account) view returns (bool)']);
 
-/** Puts every contract in its place that is not there yet, so that a later release can add some. */
+/** Places every contract that is missing, so that a later release can add more. */
 export async function deployContracts(chain: LocalChain): Promise<void> {
   const calls: RpcCall[] = [];
   const isMissing = (address: Hex) => isFree(chain, address);
@@ -40,14 +40,7 @@ export async function deployContracts(chain: LocalChain): Promise<void> {
   }
   if (calls.length === 0) return;
 
-  const outcomes = await chain.requestAll([
-    { method: 'hardhat_impersonateAccount', params: [mintAccount.address] },
-    ...calls,
-    { method: 'hardhat_stopImpersonatingAccount', params: [mintAccount.address] },
-  ]);
-  for (const outcome of outcomes) {
-    if ('error' in outcome) throw new Error(`a contract could not be placed on ${chain.id}: ${outcome.error.message}`);
-  }
+  await requestAllAs(chain, mintAccount.address, calls, `a contract could not be placed on ${chain.id}`);
   for (const token of [...mintedTokens[chain.id], ...bridgedTokens(chain.id)]) {
     const data = encodeFunctionData({ abi: parseAbi(['function decimals() view returns (uint8)']) });
     const decimals = await askChain<Hex>(chain, 'eth_call', [{ to: token.address, data }, 'latest']);

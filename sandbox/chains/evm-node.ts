@@ -7,30 +7,29 @@ export interface RpcCall {
   readonly params: readonly unknown[];
 }
 
-/** What a node says to one call. */
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcError };
 
 interface RpcError {
   readonly code: number;
   readonly message: string;
-  /** For a revert what the contract gave as its reason, as clients decode it. */
+  /** For a revert, the contract's reason in encoded form. */
   readonly data?: unknown;
 }
 
-/** One chain in memory. It knows no clock that counts: whoever mines tells it the time. */
+/** One chain in memory. It has no clock of its own: the caller passes the block time. */
 export interface EvmNode {
   call(method: string, params?: readonly unknown[]): Promise<RpcOutcome>;
-  /** The same, with the time of the block that the call mines. */
+  /** Like `call`, with the timestamp of the block that it mines. */
   callAt(blockTime: number, method: string, params?: readonly unknown[]): Promise<RpcOutcome>;
-  /** Several of these one after the other, up to the first that is refused; whether none was. */
+  /** Runs the calls in order and stops at the first error. Returns whether all succeeded. */
   callAllAt(calls: readonly (RpcCall & { readonly blockTime: number })[]): Promise<boolean>;
 }
 
 export interface EvmNodeOptions {
   readonly chainId: number;
-  /** Seconds since the epoch. With the rest of the options it decides the hash of the first block. */
+  /** In seconds. Together with the other options it determines the hash of the genesis block. */
   readonly genesisTime: number;
-  /** It owns all native coin at the beginning. */
+  /** Owns all native coin at genesis. */
   readonly richAccount: Hex;
 }
 
@@ -38,7 +37,7 @@ type Edr = typeof import('@nomicfoundation/edr');
 
 const blockGasLimit = 60_000_000n;
 
-/** What a call gets that does not say how much. */
+/** The gas of a call that names none. */
 export const usualGas = 16_777_216n;
 
 const baseFee = 1_000_000_000n;
@@ -46,7 +45,7 @@ const richBalance = 2n ** 200n;
 
 let loading: Promise<{ edr: Edr; context: EdrContext }> | undefined;
 
-/** The package is optional: it is loaded when a sandbox needs it, and once for the whole process. */
+/** Loaded once and only when a sandbox needs it, because the package is optional. */
 function load(): Promise<{ edr: Edr; context: EdrContext }> {
   loading ??= (async () => {
     let edr: Edr;
@@ -82,7 +81,7 @@ export async function createEvmNode({ chainId, genesisTime, richAccount }: EvmNo
         ...edr.l1GenesisState(edr.l1HardforkFromString(hardfork)),
       ],
       initialBaseFeePerGas: baseFee,
-      // Hardly filled blocks would let the fee sink to nothing within minutes. It stays, so that gas costs something.
+      // Nearly empty blocks would lower the base fee to zero within minutes. It is kept constant, so that gas costs something.
       baseFeeConfig: [{ activation: { blockNumber: 0n }, maxChangeDenominator: 10n ** 12n, elasticityMultiplier: 2n }],
       initialParentBeaconBlockRoot: new Uint8Array(32),
       minGasPrice: 0n,
@@ -127,7 +126,7 @@ async function ask(provider: Provider, request: unknown): Promise<Answer> {
   return typeof response.data === 'string' ? JSON.parse(response.data) : response.data;
 }
 
-/** A revert is reported as other nodes do it: code 3, and the contract's bytes as they are. */
+/** Reports a revert as other nodes do: code 3 with the contract's raw data. */
 function toOutcome(answer: Answer): RpcOutcome {
   if (!('error' in answer)) return { result: answer.result };
   const { code, message, data } = answer.error;

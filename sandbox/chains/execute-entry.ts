@@ -3,8 +3,8 @@ import type { EvmNode, RpcOutcome } from './evm-node.ts';
 import type { JournalEntry } from './journal.ts';
 
 /**
- * Makes a call on the node. What it does depends on nothing but the calls before it, so a node that is given the same
- * entries again ends with the same blocks, to the last hash.
+ * Runs a journal entry on the node. The result depends only on earlier entries, so replaying a journal reproduces every block
+ * hash.
  */
 export async function executeEntry(node: EvmNode, state: ChainState, entry: JournalEntry): Promise<RpcOutcome> {
   const { method, params, blockTime } = entry;
@@ -18,10 +18,10 @@ export async function executeEntry(node: EvmNode, state: ChainState, entry: Jour
       return node.callAt(blockTime, method, params);
     case 'evm_increaseTime':
     case 'evm_setNextBlockTimestamp':
-      // The node is told the time of each block, so this is ours to remember.
+      // The node gets the time with each block, so only our state keeps it.
       return { result: String(params[0]) };
     case 'evm_revert':
-      // What was mined since is not waiting now, but what was waiting then is.
+      // Transactions that were pending at the snapshot are pending again.
       state.pooled = true;
       return node.call(method, params);
     case 'evm_setAutomine':
@@ -48,7 +48,7 @@ async function sendAndMine(
     const outcome = await node.callAt(blockTime, entry.method, entry.params);
     if (!('error' in outcome && mayBeMinedLater.test(outcome.error.message))) return outcome;
   }
-  // Node by node the rules differ here. This one would refuse what is early or cheap; real ones keep it until its turn.
+  // EDR rejects a transaction with a future nonce or a low fee; real nodes keep it pending.
   await node.call('evm_setAutomine', [false]);
   const outcome = await pool(node, state, entry);
   if ('result' in outcome) await minePooled(node, state, blockTime);

@@ -10,15 +10,15 @@ import { mintAccount } from './mint-account.ts';
 import { createMintBook, type Mint, type MintBook, type MintCall, type SignedMint } from './mint-book.ts';
 import { bridgedTokens, faucetAssets, mintedTokens, wrappedHomeCoin } from './tokens.ts';
 
-/** Makes money out of nothing. */
+/** Mints play money. */
 export interface Faucet {
-  /** Answers with the transaction's hash once it is mined. */
+  /** Resolves with the transaction hash once it is mined. */
   mint(mint: Mint): Promise<Hex>;
-  /** What was asked for under this id before. */
+  /** The mint that was requested under this id. */
   find(id: string): Promise<Mint | undefined>;
 }
 
-/** Why there is no money: not on this chain, not for this id, not to this address, or not yet. */
+/** Why a mint failed: unknown asset on this chain, id used for another mint, rejected by the contract, or not mined yet. */
 type FaucetFault = 'unknown_asset' | 'other_mint' | 'refused' | 'not_mined';
 
 export class FaucetError extends Error {
@@ -76,7 +76,7 @@ function callFor({ chain, asset, to, atomic }: Mint): MintCall {
   throw new FaucetError('unknown_asset', `there is no ${asset} on ${chain}, only ${faucetAssets(chain).join(', ')}`);
 }
 
-/** Paid in and passed on in one transaction, because a mint is one. */
+/** Wraps and transfers in one transaction, because a mint is one transaction. */
 function wrapFor(address: Hex, atomic: bigint): MintCall {
   const target = wrappedCoin;
   const transfer = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [address, atomic] });
@@ -108,7 +108,7 @@ function minedNonce({ client }: Network): Promise<number> {
   return client.getTransactionCount({ address: mintAccount.address });
 }
 
-/** What the chain has already it says so, which is as good. */
+/** "Already known" counts as success. */
 async function broadcast(client: Network['client'], raw: Hex): Promise<void> {
   await client.sendRawTransaction({ serializedTransaction: raw }).catch((error: Error) => {
     if (!/already known|nonce too low/i.test(error.message)) throw error;
@@ -125,7 +125,7 @@ async function waitUntilMined(book: MintBook, network: Network, { hash }: Signed
     if (Date.now() > deadline) throw new FaucetError('not_mined', 'it was sent, and is not mined yet');
     await sleep(waitMs);
     if (waitMs < 100) continue;
-    // One that never reached the chain, or that a reorganisation undid, holds up all that follow.
+    // A transaction that never reached the chain, or was undone by a reorg, blocks all later nonces.
     for (const raw of await book.listFrom(id, await minedNonce(network))) await broadcast(client, raw);
   }
 }

@@ -24,7 +24,7 @@ async function serveChain() {
   return { chain, url: `http://127.0.0.1:${server.port}/matic` };
 }
 
-/** Counts calls, and lets a test wait for the next one. */
+/** Counts calls and lets a test wait for the next one. */
 function createBell() {
   let rings = 0;
   let heard = () => {};
@@ -51,7 +51,7 @@ test('everybody who listens hears of a block, and of no other call', async () =>
   const beginning = one.next();
   follower.onBlock(one.ring);
   const stopOther = follower.onBlock(other.ring);
-  // The first answer is the block that the chain has already.
+  // The first response is the current block.
   await beginning;
   expect([one.rings, other.rings]).toEqual([1, 1]);
 

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 
-/** Tells of new blocks on one chain, however many listen. */
+/** Notifies any number of listeners of new blocks. */
 export interface BlockFollower {
-  /** Answers how to stop listening. */
+  /** Returns a function that stops listening. */
   onBlock(listener: () => void): () => void;
   stop(): void;
 }
 
 const pauseMs = 500;
 
-/** Waits at the chain for its next block while anybody listens. */
+/** Long-polls the chain while there are listeners. */
 export function followBlocks(url: string): BlockFollower {
   const listeners = new Set<() => void>();
   const stopping = new AbortController();
@@ -45,7 +45,7 @@ export function followBlocks(url: string): BlockFollower {
   };
 }
 
-/** The chain answers when its newest block is another than `known`, or after some seconds with the same. */
+/** The chain answers when its newest block differs from `known`, or after a few seconds. */
 async function awaitBlock(url: string, known: unknown, signal: AbortSignal): Promise<unknown> {
   const headers = { 'content-type': 'application/json' };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sandbox_awaitBlock', params: [known ?? null] });

@@ -2,17 +2,17 @@ import type pg from 'pg';
 import type { Queryable } from '../../src/kernel/db/database.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
 
-/** One call that changes a chain, as it is made and made again at the next start. */
+/** One call that changes a chain, recorded so that it can be replayed at the next start. */
 export interface JournalEntry {
   readonly method: string;
   readonly params: readonly unknown[];
-  /** The time of the block that it mines; undefined when it mines none. */
+  /** The timestamp of the block that it mines; undefined if it mines none. */
   readonly blockTime: number | undefined;
 }
 
-/** What happened on the chains, in order. A chain is its first block and its journal. */
+/** The ordered log of all changes. A chain is its genesis block plus its journal. */
 export interface Journal {
-  /** Resolves when the entries are in the database for good. All of them are, or none. */
+  /** Resolves when the entries are committed, all or none. */
   append(chain: ChainId, entries: readonly JournalEntry[]): Promise<void>;
 }
 
@@ -23,8 +23,8 @@ interface Waiting {
 }
 
 /**
- * Writes through the connection that holds the lock on the chains, so that nobody writes without it. While one
- * statement is committing, what arrives gathers for the next.
+ * Writes through the session that holds the chains' lock, so that no process writes without it. While one statement commits, new
+ * entries gather for the next.
  */
 export function createJournal(client: pg.Client): Journal & { startAt(chain: ChainId, length: number): void } {
   const next = new Map<ChainId, number>();
@@ -44,7 +44,7 @@ export function createJournal(client: pg.Client): Journal & { startAt(chain: Cha
           () => undefined,
           (error: unknown) => ({ error }),
         );
-        // The outcome may be unknown, and the chains must not go on without it: with the session they end and start anew.
+        // The outcome may be unknown. Ending the session stops the chains, and they restart from the journal.
         if (outcome !== undefined) void client.end().catch(() => {});
         for (const { resolve, reject } of group) outcome === undefined ? resolve() : reject(outcome.error);
       }
@@ -84,7 +84,7 @@ async function insert(client: pg.Client, rows: Waiting['rows']): Promise<void> {
   );
 }
 
-/** How many entries are read at once, so that a long journal is never in memory as a whole. */
+/** Bounds the memory of a replay. */
 const pageSize = 1_000;
 
 export async function* readJournal(db: Queryable, chain: ChainId): AsyncGenerator<readonly JournalEntry[]> {

@@ -7,7 +7,7 @@ import { homeChain } from '../../src/money/catalogue.ts';
 import { type ChainUrls, findPublished } from './published-urls.ts';
 import { type RunningChains, runChains } from './run-chains.ts';
 
-/** How a connection that keeps the chains is recognised in pg_stat_activity. */
+/** Identifies the session in pg_stat_activity. */
 export const keeperName = 'paywright-chains';
 
 const askEveryMs = 1_000;
@@ -20,16 +20,16 @@ export interface ChainKeeper {
 }
 
 /**
- * Of all processes on one database one runs the chains: the one whose session holds the lock. The others stand by, and
- * take over on the same port when it is gone. Because the journal is written through that very session, a process that
- * has lost it can write nothing more; it throws its chains away and stands by like the others.
+ * One process per database runs the chains: the one whose session holds the lock. The others stand by and take over on the same
+ * port. The journal is written through that session, so a process that loses it can write nothing more; it discards its chains
+ * and stands by.
  */
 export async function keepChains(db: Database, logger: Logger): Promise<ChainKeeper> {
   let stopped = false;
   let session: { readonly client: pg.Client; readonly ended: Promise<void>; running?: RunningChains } | undefined;
   const stopSignal = new AbortController();
 
-  /** True once this process runs the chains; false when somebody else does. */
+  /** Returns whether this process runs the chains. */
   async function tryToKeep(portPatienceMs: number): Promise<boolean> {
     session ??= await openSession(db);
     const { client, running } = session;
@@ -46,23 +46,23 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
     await closing?.client.end().catch(() => {});
   }
 
-  /** Keeps when it can, stands by when it cannot, until it is stopped. */
+  /** Runs the chains or stands by, until it is stopped. */
   async function watch(urls: ChainUrls): Promise<void> {
     while (!stopped) {
       try {
         if (session?.running !== undefined) {
           await Promise.race([session.ended, aborted(stopSignal.signal)]);
           if (stopped) return;
-          logger.warn('the connection that keeps the local chains was lost; starting them again');
+          logger.warn('lost the database session that holds the local chains; restarting them');
           await closeSession();
         }
         if (!(await tryToKeep(waitForPortMs))) await sleep(askEveryMs, undefined, { signal: stopSignal.signal });
         else if (session?.running?.urls.get(homeChain) !== urls.get(homeChain)) {
-          logger.error('the port of the local chains was taken; start the service again to use the new one');
+          logger.error('another program took the port of the local chains; restart the service to use the new port');
         }
       } catch (err) {
         if (stopped) return;
-        logger.warn({ err }, 'the local chains could not be started; trying again');
+        logger.warn({ err }, 'could not start the local chains; retrying');
         await closeSession();
         await sleep(askEveryMs, undefined, { signal: stopSignal.signal }).catch(() => {});
       }

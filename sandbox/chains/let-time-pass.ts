@@ -3,17 +3,17 @@ import type { EvmNode } from './evm-node.ts';
 import { result } from './execute-entry.ts';
 
 export interface AwaitedTime {
-  /** Somebody waits for a block of this time, or of a later one. */
+  /** The block time that a caller waits for. */
   readonly until: unknown;
-  /** The time of what is mined next in any case. */
+  /** The time of a block that is about to be mined anyway. */
   readonly plannedTime: number;
   readonly nowSeconds: number;
 }
 
 /**
- * A chain here mines when something is sent, so on a quiet one no deadline would ever pass. Whether an empty block has to
- * be mined: the chain's clock has reached the time that somebody waits for, and no block has. Whoever decides about the
- * next block themselves, by turning automine off or by naming its time, is left to it.
+ * Local chains mine only on a transaction, so on a quiet chain no deadline would ever pass. Returns whether an empty block is
+ * needed: the clock has reached the awaited time, but no block has. A caller that controls the next block itself, with automine
+ * off or a set time, is not interfered with.
  */
 export async function isBlockMissing(
   node: EvmNode,
@@ -23,7 +23,7 @@ export async function isBlockMissing(
   const time = Number(toQuantity(until));
   if (!state.automine || state.nextBlockTime !== undefined) return false;
   if (time <= plannedTime || time > dueTime(state, nowSeconds)) return false;
-  // Asked of the node and not of our state, because a chain that was put back has an older block again.
+  // From the node and not from our state, because a reverted chain has an older block again.
   const latest = await result<{ timestamp: string }>(node, 'eth_getBlockByNumber', ['latest', false]);
   return Number(latest.timestamp) < time;
 }

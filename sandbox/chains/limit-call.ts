@@ -2,12 +2,12 @@ import { type Hex, isHex, toHex } from 'viem';
 import { type RpcCall, usualGas } from './evm-node.ts';
 
 /**
- * Enough for any call of ours, and for any contract to be made. The node writes down every step that it takes: a loop of thirty
- * million took it ten seconds and three gigabytes, and it has no way to be stopped.
+ * Enough for any call of ours and any contract creation. EDR records every step and cannot be interrupted: a loop of thirty
+ * million gas took ten seconds and three gigabytes.
  */
 const mostGas = 10_000_000n;
 
-/** A trace says something about every step, so the answer would be a hundred times as long. */
+/** A trace reports every step, so its response is about a hundred times longer. */
 const mostTracedGas = 1_000_000n;
 
 const limits: Readonly<Record<string, bigint>> = {
@@ -16,12 +16,12 @@ const limits: Readonly<Record<string, bigint>> = {
   debug_traceCall: mostTracedGas,
 };
 
-/** Whether a call runs code that somebody else has written, for as long as its gas lasts. */
+/** Whether a call runs arbitrary code for as long as its gas lasts. */
 export function runsCode({ method }: Pick<RpcCall, 'method'>): boolean {
   return Object.hasOwn(limits, method);
 }
 
-/** Such a call gets no more gas than is allowed, however much it asks for: without a limit it would run for as long as it likes. */
+/** Caps the gas of such a call, so that it cannot run without limit. */
 export function limitCall(call: RpcCall): RpcCall {
   const most = runsCode(call) ? limits[call.method] : undefined;
   const [request, ...rest] = call.params;
@@ -31,7 +31,7 @@ export function limitCall(call: RpcCall): RpcCall {
   return { ...call, params: [{ ...request, gas: toHex(most) }, ...rest] };
 }
 
-/** The node reads much more than that as a number, plain ones, `0X…` and `0b…` among it: whatever it is, it gets what is allowed. */
+/** EDR accepts more notations of numbers (decimal, `0X…`, `0b…`). Any other notation gets the cap. */
 function isQuantity(value: unknown): value is Hex {
   return isHex(value) && value.length > 2;
 }

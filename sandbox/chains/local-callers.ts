@@ -2,13 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { parseUrl } from '../../src/kernel/text/parse-url.ts';
 
-/** A wallet in the browser: no web page can claim to be one, and whoever has installed it trusts it with more than this. */
+/** Browser wallets. A web page cannot forge these origins, and the user trusts an installed wallet anyway. */
 const walletSchemes = new Set(['chrome-extension:', 'moz-extension:', 'safari-web-extension:']);
 
 /**
- * Why a request is not from this machine's own programs, or undefined when it is. That the port is open to this machine only
- * does not keep out web pages: the browser is on this machine too. A page of somebody else's comes with its Origin, or, when its name was
- * made to point here, with that name as the Host.
+ * Why a request is not from a local program; undefined if it is. Binding to loopback does not stop web pages, because the browser
+ * runs on this machine too. A foreign page sends its Origin or, after DNS rebinding, its own name as the Host.
  */
 export function findIntrusion({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
   const host = headers.host === undefined ? undefined : parseUrl(`http://${headers.host}`)?.hostname;
@@ -23,7 +22,7 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
 }
 
-/** A page can send anything but this without asking first. */
+/** A web page cannot send this content type without a CORS preflight. */
 export function isJson({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '');
 }

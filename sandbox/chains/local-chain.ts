@@ -11,11 +11,11 @@ import { orderSends } from './order-sends.ts';
 import { replayJournal } from './replay-journal.ts';
 import { canonicalMethod } from './rpc-methods.ts';
 
-/** A chain that lives in this process and is written down before it changes. */
+/** A chain in this process. Every change is journaled before it is applied. */
 export interface LocalChain {
   readonly id: ChainId;
   request(call: RpcCall): Promise<RpcOutcome>;
-  /** Several calls one after the other with nothing between them; all of them are written down, or none. */
+  /** Runs several calls without interruption. All of them are journaled, or none. */
   requestAll(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>;
 }
 
@@ -34,10 +34,10 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Shorter than any client waits for an answer. */
+/** Shorter than any client's timeout. */
 const longestAwaitMs = 4_000;
 
-/** A call that is about to be made: what to write down, or an answer that is known without making it. */
+/** A planned call: a journal entry, or a response that needs none. */
 type Planned = { readonly entry: JournalEntry } | { readonly answer: RpcOutcome };
 
 export async function openLocalChain(options: OpenLocalChainOptions): Promise<LocalChain> {
@@ -46,19 +46,19 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
   const state = initialState(genesisTime);
   const nowSeconds = () => Math.floor(clock.now() / 1000);
   await replayJournal(node, state, options.past);
-  // The node counts on from its last block. Calls that mine nothing, such as an estimate, should see today's time.
+  // The node's clock continues from its last block. Calls that mine nothing, such as an estimate, should see the current time.
   await node.call('evm_increaseTime', [Math.max(0, nowSeconds() - state.lastBlockTime)]);
 
   const changes = new EventEmitter().setMaxListeners(0);
   const waiting: Waiting[] = [];
   let working = false;
-  /** The time of the last block that is about to be mined. */
+  /** The timestamp of the last block that is about to be mined. */
   let plannedTime = 0;
 
   async function work(): Promise<void> {
     if (working) return;
     working = true;
-    // What arrives in the same moment is written down together.
+    // Calls that arrive together are journaled together.
     await new Promise(setImmediate);
     try {
       while (waiting.length > 0) await workOff(orderSends(waiting.splice(0)));
@@ -115,16 +115,16 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
     return entry;
   }
 
-  /** Written down as the block that it mines, so that it is the same block at every replay; or not at all. */
+  /** Journaled as the block that it mines, so that a replay mines the same block. */
   async function planPassingTime(until: unknown): Promise<Planned> {
     const missing = await isBlockMissing(node, state, { until, plannedTime, nowSeconds: nowSeconds() });
     return missing ? { entry: plan('evm_mine', []) } : { answer: { result: null } };
   }
 
-  /** Answers with the number of the newest block, once that is another one than the caller knows, or after a while. */
+  /** Returns the newest block number once it differs from `known`, or after a timeout. */
   async function awaitBlock(known: unknown): Promise<RpcOutcome> {
     for (const signal = AbortSignal.timeout(longestAwaitMs); ; ) {
-      // Listened for before the node is asked, so that no block comes between the two.
+      // Listens before it asks, so that no block is missed in between.
       const changed = once(changes, 'change', { signal }).catch(() => {});
       const newest = await node.call('eth_blockNumber');
       if ('error' in newest || newest.result !== known || signal.aborted) return newest;
@@ -154,7 +154,7 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
   };
 }
 
-/** A transaction that was sent again changes nothing, and need not be written down again. */
+/** Sending a known transaction again changes nothing, so it is not journaled again. */
 async function isKnown(node: EvmNode, raw: unknown): Promise<boolean> {
   if (!isHex(raw)) throw new RangeError('a raw transaction must be hexadecimal');
   const outcome = await node.call('eth_getTransactionByHash', [keccak256(raw)]);

@@ -14,11 +14,11 @@ import { localHttp } from './local-transport.ts';
 import { attestationUrlOf, type ChainUrls, findPublished } from './published-urls.ts';
 import { eurcOnPolygon } from './tokens.ts';
 
-/** The chains of a sandbox, wherever they run. */
+/** The sandbox's chains, in this or another process. */
 export interface LocalChains {
   readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
   readonly faucet: Faucet;
-  /** Where what is burnt on them is attested: what stands in for CCTP_ATTESTATION_URL. */
+  /** Replaces CCTP_ATTESTATION_URL. */
   readonly attestationUrl: string;
   stop(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export async function startLocalChains({ db, logger }: { db: Database; logger: L
   return toLocalChains(db, keeper.urls, () => keeper.stop());
 }
 
-/** For a command that uses the chains while a server runs them. */
+/** For a command that runs beside the server. */
 export async function connectLocalChains({ db }: { db: Database }): Promise<LocalChains> {
   await createChainTables(db);
   const deadline = Date.now() + servedWithinMs;
@@ -59,7 +59,7 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       confirmations: 1,
       pollMs: 250,
       letTimePass,
-      // A node at another address is somebody else's.
+      // Any other URL belongs to a real node.
       transport: (asked, timeoutMs) => (asked === url ? localHttp : discreetHttp)(asked, timeoutMs),
       onBlock: follower.onBlock,
       ...(id === homeChain && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),

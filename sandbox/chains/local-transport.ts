@@ -9,8 +9,8 @@ interface RpcReply {
 const headers = { 'content-type': 'application/json' };
 
 /**
- * JSON-RPC to a chain of the sandbox. viem's own transport builds a Request, a Response and a stream for each call, which takes
- * more CPU than the call itself. It stays in use for real nodes: they redirect, compress, and have addresses to keep secret.
+ * JSON-RPC to a local chain. viem's transport builds a Request, a Response and a stream per call, which costs more CPU than the
+ * call itself. Real nodes still use viem's: they redirect, compress, and have secret URLs.
  */
 export function localHttp(url: string, timeoutMs: number): HttpTransport {
   let lastId = 0;
@@ -35,7 +35,7 @@ export function localHttp(url: string, timeoutMs: number): HttpTransport {
     throw new HttpRequestError({ details: text.slice(0, 500), status: answer.statusCode, url });
   }
 
-  // How often to try is decided in one place, by the list of addresses.
+  // The list of URLs decides about retries.
   return (() =>
     createTransport(
       { key: 'http', name: 'HTTP JSON-RPC', type: 'http', request: ask as never, retryCount: 0, timeout: timeoutMs },

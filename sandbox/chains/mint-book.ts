@@ -6,7 +6,7 @@ import { mintAccount } from './mint-account.ts';
 import type { FaucetAsset } from './tokens.ts';
 
 export interface Mint {
-  /** The same id is the same mint: it happens once, however often it is asked for. */
+  /** The idempotency key: one mint per id. */
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: FaucetAsset;
@@ -14,14 +14,13 @@ export interface Mint {
   readonly atomic: bigint;
 }
 
-/** A mint that is signed and written down. */
+/** A mint that is signed and stored. */
 export interface SignedMint extends Mint {
   readonly nonce: bigint;
   readonly raw: Hex;
   readonly hash: Hex;
 }
 
-/** What a mint's transaction does. */
 export interface MintCall {
   readonly to: Hex;
   readonly value?: bigint;
@@ -30,9 +29,9 @@ export interface MintCall {
 
 export interface MintBook {
   find(id: string): Promise<SignedMint | undefined>;
-  /** The signed transaction of this id, whoever wrote it first. */
+  /** Returns the signed transaction of this id, also if another process stored it. */
   write(mint: Mint, call: MintCall): Promise<SignedMint>;
-  /** The next ones that the chain has not mined, in order. */
+  /** The next transactions that are not mined, in nonce order. */
   listFrom(chain: ChainId, nonce: number): Promise<readonly Hex[]>;
 }
 
@@ -49,8 +48,8 @@ const maxPriorityFeePerGas = 1_000_000_000n;
 const mostAtOnce = 50;
 
 /**
- * Every mint is signed and in the database before anybody sends it. A lock gives each nonce once, also when several
- * processes mint; what waits for it in one process goes in together.
+ * Signs and stores every mint before it is sent. A lock assigns each nonce once across processes; mints that wait for it in one
+ * process are stored together.
  */
 export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Promise<number>): MintBook {
   const waiting = new Map<ChainId, Waiting[]>();
@@ -128,7 +127,7 @@ async function writeGroup(
   return signed;
 }
 
-/** The account sends other transactions too, when contracts are placed. */
+/** The account also sends transactions when contracts are placed. */
 async function nextNonce(tx: Transaction, chain: ChainId, mined: number): Promise<bigint> {
   const { rows } = await tx.query<{ next: bigint | null }>(
     'SELECT max(nonce) + 1 AS next FROM sandbox.mints WHERE chain = $1',

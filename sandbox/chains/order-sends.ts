@@ -2,8 +2,8 @@ import { fromRlp, type Hex } from 'viem';
 import type { RpcCall } from './evm-node.ts';
 
 /**
- * Transactions that arrive in the same moment come in no order, and each can be mined at once if those of one sender
- * come in the order of their nonces. Whatever else stands between them keeps its place.
+ * Orders transactions that arrive together by nonce, so that each can be mined at once. Other calls between them keep their
+ * place.
  */
 export function orderSends<Item extends { readonly calls: readonly RpcCall[] }>(items: readonly Item[]): Item[] {
   const ordered: Item[] = [];
@@ -25,11 +25,11 @@ export function orderSends<Item extends { readonly calls: readonly RpcCall[] }>(
   return ordered;
 }
 
-/** 0 for what is no transaction: the node will say what is wrong with it. */
+/** 0 if it is not a transaction; the node reports the error. */
 function nonceOf(raw: unknown): bigint {
   try {
     const hex = raw as Hex;
-    // Before the list a newer transaction has its type, and in the list the chain's id before the nonce.
+    // A typed transaction starts with its type, and its chain id precedes the nonce.
     const isLegacy = Number.parseInt(hex.slice(2, 4), 16) >= 0xc0;
     const fields = fromRlp(isLegacy ? hex : `0x${hex.slice(4)}`) as Hex[];
     const nonce = fields[isLegacy ? 0 : 1] ?? '0x';

@@ -13,17 +13,17 @@ const fiatTokenAbi = parseAbi([
   'function configureMinter(address minter, uint256 minterAllowedAmount)',
 ]);
 
-/** Where Circle's proxy keeps who it stands for and who may change that. */
+/** The storage slots of Circle's proxy for its implementation and its admin. */
 const implementationSlot = BigInt(keccak256(toHex('org.zeppelinos.proxy.implementation')));
 const adminSlot = BigInt(keccak256(toHex('org.zeppelinos.proxy.admin')));
-/** It may only change the proxy and never use it, so it must be nobody else. */
+/** The admin can only upgrade the proxy and cannot use the token, so it has an address of its own. */
 const proxyAdmin: Hex = '0x5a4d000000000000000000000000000000000003';
 
-/** Where it keeps who may mint, and how much. */
+/** The storage slots for minters and their allowances. */
 const mintersSlot = 12n;
 const mintAllowancesSlot = 13n;
 
-/** Circle's contract behind its proxy, set up by transactions of the mint account. */
+/** Circle's token behind its proxy, initialized by transactions of the mint account. */
 export function placeMintedToken({ address, name, symbol, currency, decimals }: MintedToken): RpcCall[] {
   const { address: mint } = mintAccount;
   return [
@@ -47,7 +47,7 @@ export function placeMintedToken({ address, name, symbol, currency, decimals }: 
   ];
 }
 
-/** Lets somebody mint as much of Circle's token as they like, without a transaction. */
+/** Allows unlimited minting of Circle's token, without a transaction. */
 export function allowMinting(token: Hex, minter: Hex): RpcCall[] {
   return [
     setStorage(token, [mapped(mintersSlot, minter), 1]),

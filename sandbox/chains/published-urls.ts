@@ -5,13 +5,13 @@ import type { ChainId } from '../../src/money/catalogue.ts';
 export type ChainUrls = ReadonlyMap<ChainId, string>;
 
 export interface Published {
-  /** Whether somebody runs the chains, or is about to. */
+  /** Whether a process runs the chains or is about to. */
   readonly kept: boolean;
   /** Undefined until they are served. */
   readonly urls: ChainUrls | undefined;
 }
 
-/** Where the chains are served by whoever holds the lock at this moment. */
+/** The URLs of the process that currently holds the lock. */
 export async function findPublished(db: Queryable): Promise<Published> {
   const keepers = await holdersOf(db, 'sandboxChains');
   const { rows } = await db.query<{ chain: ChainId; url: string | null }>(
@@ -22,7 +22,7 @@ export async function findPublished(db: Queryable): Promise<Published> {
   return { kept: keepers.length > 0, urls: urls.size > 0 ? urls : undefined };
 }
 
-/** The attestation service is on the port of the chains, so whoever knows them knows it too. */
+/** The attestation service shares the port of the chains. */
 export function attestationUrlOf(urls: ChainUrls): string {
   const [url] = urls.values();
   if (url === undefined) throw new Error('no chain is served');

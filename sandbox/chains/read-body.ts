@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 const mostBodyBytes = 1024 * 1024;
 
-/** Undefined when it is too long. The rest is still read, so that the caller gets to see the answer. */
+/** Undefined if the body is too long. It is still read to the end, so that the client receives the response. */
 export async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -3,7 +3,7 @@ import type { EvmNode } from './evm-node.ts';
 import { executeEntry, result } from './execute-entry.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** Brings a new node to where its journal ends. */
+/** Replays the journal on a new node. */
 export async function replayJournal(
   node: EvmNode,
   state: ChainState,
@@ -19,12 +19,12 @@ export async function replayJournal(
   }
 }
 
-/** A transaction that was mined, or refused, when it arrived. */
+/** A transaction that was mined or rejected on arrival. */
 type Sent = JournalEntry & { readonly blockTime: number };
 
 const longestRun = 100;
 
-/** Most of a journal is transactions one after the other. Given to the node together they take a fifth less time. */
+/** Most entries are consecutive transactions. Sending them in one batch takes a fifth less time. */
 function nextRun({ pooled }: ChainState, entries: readonly JournalEntry[]): readonly Sent[] {
   const end = entries.findIndex((entry) => pooled || !isSent(entry));
   return (end === -1 ? entries : entries.slice(0, end)) as readonly Sent[];
@@ -34,7 +34,7 @@ function isSent({ method, blockTime }: JournalEntry): boolean {
   return blockTime !== undefined && (method === 'eth_sendRawTransaction' || method === 'eth_sendTransaction');
 }
 
-/** Answers with how many are done. The node stops at one that it refuses, and each before it has mined one block. */
+/** Returns how many entries are done. The node stops at the first rejected one, and each earlier one has mined a block. */
 async function replayRun(node: EvmNode, state: ChainState, run: readonly Sent[]): Promise<number> {
   const before = await height(node);
   if (await node.callAllAt(run)) return run.length;

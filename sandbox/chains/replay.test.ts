@@ -11,7 +11,7 @@ import { mintAccount } from './mint-account.ts';
 const genesisTime = 1_750_000_000;
 const ada = privateKeyToAccount(`0x${'11'.repeat(32)}`);
 
-/** A chain whose journal is an array, and whose clock the test moves. */
+/** A chain with an in-memory journal and a test clock. */
 async function openChain(entries: JournalEntry[], clock: { seconds: number }): Promise<LocalChain> {
   async function* past() {
     yield [...entries];
@@ -32,7 +32,7 @@ async function ask<Result>(chain: LocalChain, method: string, params: readonly u
   return outcome.result as Result;
 }
 
-/** Everything a client could see: all blocks with their transactions and receipts, what waits, and the state. */
+/** Everything that a client can see: blocks, transactions, receipts, pending transactions and state. */
 async function portrait(chain: LocalChain): Promise<unknown> {
   const head = Number(await ask<Hex>(chain, 'eth_blockNumber'));
   const blocks: unknown[] = [];

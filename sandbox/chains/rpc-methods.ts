@@ -1,4 +1,4 @@
-/** Calls that change nothing. They go to the node at once. */
+/** Read calls go straight to the node. */
 const reads = new Set([
   'debug_traceCall',
   'debug_traceTransaction',
@@ -42,7 +42,7 @@ const reads = new Set([
   'web3_sha3',
 ]);
 
-/** Calls that change the chain. They are written down before they are made. */
+/** Write calls are journaled first. */
 const writes = new Set([
   'eth_sendRawTransaction',
   'eth_sendTransaction',
@@ -64,7 +64,7 @@ const writes = new Set([
   'sandbox_letTimePass',
 ]);
 
-/** What other nodes call the same. */
+/** Other nodes' names for the same methods. */
 const aliases: Readonly<Record<string, string>> = {
   anvil_dropTransaction: 'hardhat_dropTransaction',
   anvil_getAutomine: 'hardhat_getAutomine',

@@ -7,7 +7,7 @@ import type { RpcCall } from './evm-node.ts';
 import type { LocalChain } from './local-chain.ts';
 import { type RpcServer, startRpcServer } from './rpc-server.ts';
 
-/** What has reached the chain. */
+/** Calls that reached the chain. */
 const asked: RpcCall[] = [];
 let running = 0;
 let mostRunning = 0;
@@ -43,7 +43,7 @@ interface Sent {
   readonly body?: unknown;
 }
 
-/** As a browser would, which `fetch` cannot: it lets nobody choose Host and Origin. */
+/** Sends what a browser would: `fetch` cannot set Host and Origin. */
 function send({ method = 'POST', path = '/matic', headers = {}, body = call('eth_chainId') }: Sent) {
   return new Promise<{ status: number; headers: IncomingHttpHeaders; body: string }>((resolve, reject) => {
     const given = { host: '127.0.0.1', 'content-type': 'application/json', ...headers };

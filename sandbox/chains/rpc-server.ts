@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
 import type { AttestationService } from '../cctp/attestation-service.ts';
 import { isForAttestations, serveAttestations } from '../cctp/serve-attestations.ts';
+import { closeServer, listenLocally } from '../local-server.ts';
 import type { RpcCall, RpcOutcome } from './evm-node.ts';
 import { limitCall, runsCode } from './limit-call.ts';
 import { findIntrusion, isJson } from './local-callers.ts';
@@ -12,7 +12,7 @@ import { readBody } from './read-body.ts';
 
 const mostInBatch = 100;
 
-/** How long what one request asks for may run. What was not begun by then is not begun any more. */
+/** The time limit of one request. Calls not started by then are dropped. */
 const longestMs = 10_000;
 
 export interface RpcServer {
@@ -23,20 +23,16 @@ export interface RpcServer {
 export interface RpcServerOptions {
   readonly chains: ReadonlyMap<ChainId, LocalChain>;
   readonly attestations: AttestationService;
-  /** 0 for any free one. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly logger: Logger;
 }
 
-/** Each chain has its own path on one port. */
 export function chainPath(id: ChainId): string {
   return `/${id.toLowerCase()}`;
 }
 
-/**
- * JSON-RPC over HTTP for every chain, and the service that attests what is burnt on them: for programs on this machine, and
- * for no web page of somebody else's.
- */
+/** JSON-RPC for every chain, and the attestation service. It serves local programs and rejects foreign web pages. */
 export async function startRpcServer({ chains, attestations, port, logger }: RpcServerOptions): Promise<RpcServer> {
   const byPath = new Map([...chains.values()].map((chain) => [chainPath(chain.id), chain]));
   let stopping = false;
@@ -55,20 +51,14 @@ export async function startRpcServer({ chains, attestations, port, logger }: Rpc
       else response.destroy();
     });
   });
-  // A client that keeps a connection for later should find it open.
+  // Keeps idle client connections usable.
   server.keepAliveTimeout = 120_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port }, resolve);
-  });
   return {
-    port: (server.address() as AddressInfo).port,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        stopping = true;
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    port: await listenLocally(server, port),
+    stop() {
+      stopping = true;
+      return closeServer(server);
+    },
   };
 }
 
@@ -102,7 +92,7 @@ async function answer(
   );
 }
 
-/** Calls that run code take turns, so that others who ask the chain come in between. */
+/** Calls that run code take turns, so that other clients get a share. */
 async function answerBatch(
   chain: LocalChain,
   body: readonly unknown[],
@@ -119,7 +109,7 @@ async function answerBatch(
   );
 }
 
-/** Undefined to a notification, which wants no answer. */
+/** Undefined for a notification. */
 async function answerOne(chain: LocalChain, body: unknown, deadline: number): Promise<object | undefined> {
   if (typeof body !== 'object' || body === null) return failure(null, -32_600, 'a request must be an object');
   const { id = null, method, params = [] } = body as { id?: unknown; method?: unknown; params?: unknown };
@@ -134,7 +124,7 @@ async function answerOne(chain: LocalChain, body: unknown, deadline: number): Pr
 
 const tooLong: RpcOutcome = { error: { code: -32_005, message: `it takes longer than ${longestMs / 1_000} seconds` } };
 
-/** The node has no way to be stopped; but nobody waits for it any longer, and it is at its end when the gas is used up. */
+/** The node cannot be interrupted, but the client gets a response, and the gas cap ends the call. */
 async function inTime(chain: LocalChain, call: RpcCall, deadline: number): Promise<RpcOutcome> {
   const leftMs = deadline - performance.now();
   if (leftMs <= 0) return tooLong;

@@ -20,10 +20,10 @@ export interface RunningChains {
 
 export interface RunChainsOptions {
   readonly db: Database;
-  /** The session that holds the lock. When it ends, so do the chains. */
+  /** The session that holds the lock. The chains stop when it ends. */
   readonly client: pg.Client;
   readonly logger: Logger;
-  /** Others may know the old address: it is worth waiting a moment for. */
+  /** How long to wait for the previous port, which other processes may know. */
   readonly waitForPortMs: number;
 }
 
@@ -33,7 +33,7 @@ interface ChainRow {
   readonly url: string | null;
 }
 
-/** Brings the chains to where their journals end, sees to the contracts, and serves them. */
+/** Replays the journals, places missing contracts and serves the chains. */
 export async function runChains({ db, client, logger, waitForPortMs }: RunChainsOptions): Promise<RunningChains> {
   await client.query(
     `INSERT INTO sandbox.chains (chain, genesis_time) SELECT unnest($1::text[]), $2 ON CONFLICT (chain) DO NOTHING`,
@@ -105,7 +105,7 @@ interface ServeOptions {
   readonly waitForPortMs: number;
 }
 
-/** On the port of the last time if it is free, so that what people wrote down stays right. */
+/** Reuses the previous port if it is free, so that saved URLs stay valid. */
 async function serve({ port, waitForPortMs, ...parts }: ServeOptions): Promise<RpcServer> {
   const deadline = Date.now() + waitForPortMs;
   while (port > 0) {

@@ -11,41 +11,40 @@ import {
   isCurrency,
 } from '../../src/money/catalogue.ts';
 
-/** Circle issues none on Polygon, so this address is our own invention. */
+/** Circle issues no EURC on Polygon, so this address is invented. */
 export const eurcOnPolygon: Hex = '0xe0c0000000000000000000000000000000000137';
 
-/** Every token stands at its real address, so that clients with a list of known tokens accept it. */
+/** Tokens have their real addresses, so that clients with token lists accept them. */
 interface Token {
   readonly address: Hex;
   readonly name: string;
   readonly symbol: string;
   readonly decimals: number;
-  /** What the service calls it. */
   readonly asset: Asset;
 }
 
-/** Circle's contract: the sandbox may mint it. */
+/** Circle's contract, which the sandbox may mint. */
 export interface MintedToken extends Token {
   readonly currency: string;
 }
 
-/** A token that came over Polygon's bridge: the sandbox is its depositor. */
+/** A token of Polygon's bridge; the sandbox is its depositor. */
 export interface BridgedToken extends Token {
   readonly contract: 'MaticWETH' | 'UChildDAI';
 }
 
-/** Native coin in a token's clothes: whoever pays native coin in holds it. */
+/** A wrapped native coin. */
 export type WrappedCoin = Token;
 
-/** The home chain's native coin as a token. */
+/** The home chain's wrapped native coin. */
 export const wrappedHomeCoin = assets[chains[homeChain].native].token.symbol;
 
-/** What the faucet hands out. MATIC is the coin that gas is paid in, and WMATIC the same as a token. */
+/** The faucet's assets. MATIC is the native coin, WMATIC the same as a token. */
 export type FaucetAsset = Asset | typeof wrappedHomeCoin;
 
 export const faucetCurrencies: readonly FaucetAsset[] = [...assetIds, wrappedHomeCoin];
 
-/** The contracts that differ from those of other tokens of the bridge. */
+/** Contracts that differ from the bridge's usual one. */
 const ownContracts: Partial<Record<Asset, BridgedToken['contract']>> = { DAI: 'UChildDAI' };
 
 export const mintedTokens = perChain((chain): readonly MintedToken[] =>
@@ -54,7 +53,7 @@ export const mintedTokens = perChain((chain): readonly MintedToken[] =>
   ),
 );
 
-/** Only Polygon has a bridge of this kind. */
+/** Only Polygon has this bridge. */
 const bridged: readonly BridgedToken[] = listTokens(homeChain)
   .filter(({ asset }) => !isCurrency(asset) && asset !== chains[homeChain].native)
   .map((token) => ({ ...token, contract: ownContracts[token.asset] ?? 'MaticWETH' }));
@@ -69,12 +68,11 @@ export const wrappedCoins = perChain((chain): WrappedCoin => {
   return found;
 });
 
-/** Every token of a chain by its own symbol. */
 export function tokensOf(chain: ChainId): readonly Token[] {
   return [...mintedTokens[chain], ...bridgedTokens(chain), wrappedCoins[chain]];
 }
 
-/** How a person asks for it at the faucet: by the service's names, and by the native coin's own. */
+/** The faucet's names: the service's asset names and the native coin's own. */
 export function faucetAssets(chain: ChainId): readonly FaucetAsset[] {
   return [
     ...[...mintedTokens[chain], ...bridgedTokens(chain)].map(({ asset }) => asset),

@@ -8,10 +8,7 @@ import { mapped, type StorageWrite, setCode, setStorage, shortString } from '../
 const adminRole = zeroHash;
 const depositorRole = keccak256(toHex('DEPOSITOR_ROLE'));
 
-/**
- * Puts a token in place that came over Polygon's bridge. It is written without transactions, like the cross-chain protocol, and the
- * mint account is the depositor.
- */
+/** Places a token of Polygon's bridge. Like CCTP it is written without transactions; the mint account is its depositor. */
 export function placeCoin({ address, contract, name, symbol, decimals }: BridgedToken): RpcCall[] {
   const slot = (variable: string) => slotOf(contract, variable);
   const writes: StorageWrite[] = [
@@ -24,7 +21,7 @@ export function placeCoin({ address, contract, name, symbol, decimals }: Bridged
   return [setCode(address, codeOf(contract)), ...writes.map((write) => setStorage(address, write))];
 }
 
-/** Lets somebody else be a depositor too, without a transaction. */
+/** Adds another depositor, without a transaction. */
 export function allowDeposits({ address, contract }: BridgedToken, depositor: Hex): RpcCall {
   return setStorage(address, roleOf(contract, depositorRole, depositor));
 }

@@ -6,9 +6,9 @@ import { type Amount, amountOf } from '../../src/money/amount.ts';
 import { assetIds, chainIds } from '../../src/money/catalogue.ts';
 import type { Purchase } from '../../src/payments/funding/on-ramp.ts';
 
-/** A purchase that somebody has begun at the sandbox's card company. */
+/** A purchase in progress at the sandbox's card company. */
 export interface CardSession extends Pick<Purchase, 'reference' | 'chain' | 'address'> {
-  /** The company's own name for the payment, if it comes to one. */
+  /** The company's payment id. */
   readonly id: string;
   readonly amount: Amount;
 }
@@ -25,7 +25,7 @@ const content = z.object({
 
 const lifetimeMs = 20 * 60_000;
 
-/** The session is its own address, sealed: it survives restarts, and any instance can read it. */
+/** The sealed session is part of its URL, so it survives restarts and any instance can read it. */
 export function sealSession(secrets: Secrets, purchase: Purchase, nowMs: number): string {
   const { reference, chain, address, amount } = purchase;
   const session: z.input<typeof content> = {
@@ -40,10 +40,10 @@ export function sealSession(secrets: Secrets, purchase: Purchase, nowMs: number)
   return secrets.seal('sandbox-on-ramp', JSON.stringify(session)).toString('base64url');
 }
 
-/** Undefined when nobody has sealed it, or its time is over. */
+/** Undefined if it was not sealed by us or has expired. */
 export function openSession(secrets: Secrets, text: string, nowMs: number): CardSession | undefined {
   const sealed = Buffer.from(text, 'base64url');
-  // One session has one address: what is not read back as it was written is another one.
+  // Base64url has several spellings of the same bytes; only the canonical one is accepted.
   if (sealed.toString('base64url') !== text) return undefined;
   try {
     const opened = secrets.open('sandbox-on-ramp', sealed);

@@ -9,7 +9,7 @@ import type { Faucet } from '../chains/faucet.ts';
 import { mintedTokens } from '../chains/tokens.ts';
 import { type CardSession, openSession, sealSession } from './card-session.ts';
 
-/** How a payment by card can end here: it is paid, or refused for one of the usual reasons. */
+/** How a card payment can end: paid, or declined for a usual reason. */
 const cardOutcomes = {
   pay: undefined,
   decline: 'the card was declined by its bank',
@@ -19,13 +19,10 @@ const cardOutcomes = {
 
 type CardOutcome = keyof typeof cardOutcomes;
 
-/** Plays the card company: on a page of ours, where no card is asked for, and then on the local chain. */
+/** Simulates the card company: a page without a card form, then a mint on the local chain. */
 export interface SandboxOnRamp extends OnRamp {
   find(session: string): CardSession | undefined;
-  /**
-   * Ends the payment as the person wishes. A session pays once, however often it is asked to. False when there is no such
-   * session, or no such outcome.
-   */
+  /** Ends the payment with this outcome. A session pays once. Returns false if the session or the outcome is unknown. */
   play(session: string, outcome: string): Promise<boolean>;
 }
 
@@ -34,7 +31,7 @@ export interface SandboxOnRampParts {
   readonly secrets: Secrets;
   readonly faucet: Faucet;
   readonly clock: Clock;
-  /** Where the service is reached; known for certain only once it listens. */
+  /** A function, because the port is known only once the service listens. */
   readonly publicUrl: () => string;
 }
 
@@ -56,7 +53,7 @@ export function createSandboxOnRamp({ db, secrets, faucet, clock, publicUrl }: S
     name,
     label: 'the test card company',
     sells: (chain, asset) => mintedTokens[chain].some((token) => token.asset === asset),
-    // A path and not a full address, so that it works under every name that this machine is reached by.
+    // A path, so that it works under every hostname of this machine.
     begin: async (purchase) =>
       `${new URL(publicUrl()).pathname.replace(/\/$/, '')}/sandbox/on-ramp/${sealSession(secrets, purchase, clock.now())}`,
     find: (session) => openSession(secrets, session, clock.now()),
@@ -65,7 +62,7 @@ export function createSandboxOnRamp({ db, secrets, faucet, clock, publicUrl }: S
       if (session === undefined || !isOutcome(outcome)) return false;
       const { id, chain, address: to, amount } = session;
       if (outcome !== 'pay') {
-        // Another card may still be tried, so what was refused is a payment of its own.
+        // The buyer may try another card, so a declined payment gets its own id.
         await tell(session, `${id}_${randomBase62(6)}`, 'failed', cardOutcomes[outcome]);
         return true;
       }

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createNetworks, tokenOf } from '../../src/chains/network.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { HostAndPort } from '../../src/kernel/outgoing/private-hosts.ts';
@@ -7,10 +6,11 @@ import { homeChain } from '../../src/money/catalogue.ts';
 import { encodeHeader, headerNames } from '../../src/x402/wire/header.ts';
 import { networkName } from '../../src/x402/wire/networks.ts';
 import type { LocalChains } from '../chains/local-chains.ts';
+import { closeServer, listenLocally } from '../local-server.ts';
 import { sellerAccount } from './account.ts';
 import { createTaking } from './take-payment.ts';
 
-/** A name that belongs to nobody (RFC 2606), so that no real seller is ever meant by it. */
+/** A reserved name (RFC 2606), so that no real seller is meant. */
 const domain = 'demo-seller.example';
 
 /** One cent. */
@@ -19,14 +19,14 @@ const price = 10_000n;
 const weathers = ['sunny', 'cloudy', 'windy', 'rain', 'fog', 'snow'] as const;
 
 export interface SandboxSeller {
-  /** What it sells, by the name that only the guard of outgoing requests knows. */
+  /** Its URL, under a name that only the address guard resolves. */
   readonly url: string;
-  /** Where the guard finds it. */
+  /** For the address guard. */
   readonly names: ReadonlyMap<string, HostAndPort>;
   stop(): Promise<void>;
 }
 
-/** Sells forecasts over x402, in both versions, on any free port. It submits what it is paid with to the chain, and then answers. */
+/** Sells forecasts over x402, versions 1 and 2, on any free port. It submits the payment on chain before it answers. */
 export async function openSeller({
   chains,
   logger,
@@ -56,7 +56,7 @@ export async function openSeller({
     return send(response, 200, { city, tomorrow }, receipt);
   }
 
-  /** What is asked for, in the words of both versions. */
+  /** The payment requirements in both versions. */
   function demand(resource: string, error: string) {
     const description = 'Tomorrow’s weather';
     const common = {
@@ -96,19 +96,11 @@ export async function openSeller({
       send(response, 500, { error: 'The weather is unknown.' });
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port: 0 }, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server, 0);
   return {
     url: `http://${domain}/forecast`,
     names: new Map([[domain, { host: '127.0.0.1', port }]]),
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    stop: () => closeServer(server),
   };
 }
 

@@ -12,7 +12,6 @@ import { sellerAccount } from './account.ts';
 export interface TakingParts {
   readonly network: Network;
   readonly token: Token;
-  /** Where the chain is reached, to send to it. */
   readonly rpcUrl: string;
   readonly faucet: Faucet;
 }
@@ -22,7 +21,7 @@ interface Taken {
   readonly receipt: Receipt;
 }
 
-/** Takes the payment that a request brings, by submitting it, or says why not. Undefined when it brings none. */
+/** Submits the payment of a request, or says why not. Undefined if the request has none. */
 export type TakePayment = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
   price: bigint,
@@ -89,7 +88,7 @@ function toAuthorization({ signature, authorization }: ReturnType<typeof exactPa
   };
 }
 
-/** One after the other, because they share one account. Its gas comes from the faucet when it is first needed. */
+/** Serializes submissions, because they share one account. The faucet funds its gas on first use. */
 function createSubmitting({ network, token, rpcUrl, faucet }: TakingParts) {
   const { id: chain, client } = network;
   const wallet = createWalletClient({ account: sellerAccount, chain: client.chain, transport: http(rpcUrl) });

@@ -1,12 +1,12 @@
 import type { Drawing } from './pictures/drawing.ts';
 
-/** What most products have in common. */
+/** Fields with a common default. */
 export interface ProductExtras {
   readonly currency: 'USD' | 'EUR';
-  /** Shipping is free but for what is heavy. */
+  /** Only heavy products have a shipping cost. */
   readonly shippingCents: number;
   readonly inStock: boolean;
-  /** What it is sold in, if there is a choice. */
+  /** The sizes, if there is a choice. */
   readonly sizes: readonly { readonly label: string; readonly moreCents: number }[];
 }
 
@@ -39,7 +39,7 @@ const draw = (form: Drawing['form'], colour: string, accent: string, pattern: Dr
   pattern,
 });
 
-/** What the demo shop sells. A product's place makes its id, so new ones go to the end. */
+/** The demo shop's products. The position determines the id, so append new ones. */
 export const catalogRows: readonly CatalogRow[] = [
   [
     'Stoneware Mug, Sea',

@@ -34,9 +34,9 @@ export const catalog: readonly ShopProduct[] = catalogRows.map(
   }),
 );
 
-/** One of the sizes of a product, or the product itself where it has none. */
+/** One size of a product, or the product itself if it has none. */
 export interface ShopVariant {
-  /** What a checkout calls it. */
+  /** The checkout's id. */
   readonly itemId: string;
   readonly size: string | undefined;
   readonly title: string;
@@ -53,13 +53,13 @@ export function variantsOf({ id, title, cents, sizes }: ShopProduct): readonly S
   }));
 }
 
-/** Words that say nothing of what is looked for. */
+/** Stop words. */
 const common = new Set(
   'a an and are as at by for from in into is it of on or our that the this to with you your'.split(' '),
 );
 const mostWords = 20;
 
-/** What fits at least half of the words that say something; what has more of them in its title comes first. */
+/** Products that match at least half of the words, with title matches first. */
 export function findInCatalog(products: readonly ShopProduct[], query: string): readonly ShopProduct[] {
   const asked = [...new Set(wordsOf(query))].filter((word) => !common.has(word)).slice(0, mostWords);
   const scored = products.map((product) => {
@@ -75,7 +75,7 @@ export function findInCatalog(products: readonly ShopProduct[], query: string): 
     .map(({ product }) => product);
 }
 
-/** The beginning of a word is enough but in the description, which is prose. */
+/** A prefix is enough, except in the description. */
 function scoreOf({ title, maker, category, description }: ShopProduct, word: string): number {
   const begins = (text: string) => wordsOf(text).some((one) => one.startsWith(stemOf(word)));
   if (begins(title)) return 3;

@@ -3,7 +3,7 @@ import type { ShopReply } from './message.ts';
 import { picturePath } from './product-links.ts';
 import type { Shop } from './shop.ts';
 
-/** A page in the look of the shop, with what it tells search engines. */
+/** A page of the shop, with its JSON-LD. */
 export function framePage(shop: Shop, title: string, content: Html, data: object | false = false): ShopReply {
   const markup = html`<!doctype html>
 <html lang="en">
@@ -32,7 +32,7 @@ ${
   return { status: 200, type: 'text/html; charset=utf-8', body: markup.toString() };
 }
 
-/** Inside a script nothing is read as markup but what would end it. */
+/** In a script element only "<" can be read as markup. */
 function asScript(data: object): Html {
   return new Html(JSON.stringify(data).replaceAll('<', '\\u003c'));
 }

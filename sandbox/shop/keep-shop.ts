@@ -12,7 +12,7 @@ interface OpenedShop {
 
 /** A shop that one of several processes runs. */
 export interface KeptShop<Opened> {
-  /** Where it is now. */
+  /** Its current port. */
   readonly port: number;
   /** Undefined while another process runs it. */
   readonly mine: Opened | undefined;
@@ -20,7 +20,7 @@ export interface KeptShop<Opened> {
 }
 
 export interface KeepShopOptions<Opened> {
-  /** Where it keeps what it knows. Without one, every process has a shop of its own. */
+  /** The shop's data. Without a folder every process has its own shop. */
   readonly folder: string | undefined;
   readonly logger: Logger;
   readonly open: (where: { readonly folder: string | undefined; readonly port: number }) => Promise<Opened>;
@@ -30,8 +30,8 @@ const lookEveryMs = 1_000;
 const openWithinMs = 30_000;
 
 /**
- * Of all processes on one folder one runs the shop: the one that holds the lock. The others use its address, and one of
- * them takes over, if it can in the same place, when it is gone.
+ * One process per folder runs the shop: the one that holds the lock. The others use its address, and one of them takes over, on
+ * the same port if possible.
  */
 export async function keepShop<Opened extends OpenedShop>(options: KeepShopOptions<Opened>): Promise<KeptShop<Opened>> {
   const { logger, open } = options;
@@ -91,14 +91,14 @@ export async function keepShop<Opened extends OpenedShop>(options: KeepShopOptio
   };
 }
 
-/** A machine where nothing can be written has a shop as well; it only forgets. */
+/** Without a writable folder the shop still runs, but forgets its orders. */
 function makeFolder(folder: string | undefined, logger: Logger): string | undefined {
   if (folder === undefined) return undefined;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   } catch (err) {
-    logger.warn({ err }, 'the demo shop cannot write to DATA_DIR, and will forget its orders');
+    logger.warn({ err }, 'the demo shop cannot write to DATA_DIR, so it will forget its orders on exit');
     return undefined;
   }
 }
@@ -107,7 +107,7 @@ function takeLock(folder: string): { release(): void } | undefined {
   try {
     return lockDataDir(folder);
   } catch (error) {
-    // Somebody was faster.
+    // Another process was faster.
     if (error instanceof Refusal) return undefined;
     throw error;
   }

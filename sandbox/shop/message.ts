@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A request to a shop, and where it believes itself to be: its own domain, or whatever a browser has used. */
+/** A request to a shop. `origin` is the host that the client used. */
 export interface ShopMessage {
   readonly origin: string;
   readonly url: URL;
   readonly method: string;
-  /** Path and query as they stood in the first line. */
+  /** Path and query as sent. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
-  /** What came, byte by byte; nothing when it was too long. */
+  /** The raw body; empty if it was too long. */
   readonly bytes: Buffer;
-  /** Undefined when there was none, or none that is JSON. */
+  /** Undefined if there is no JSON body. */
   readonly body: unknown;
 }
 
@@ -19,7 +19,7 @@ export interface ShopReply {
   readonly type: string;
   readonly body: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Answers that nobody should give: late, never, or twice. */
+  /** Simulated faults: late, held or sent twice. */
   readonly lateMs?: number;
   readonly oddity?: 'held' | 'twice';
 }

@@ -9,7 +9,7 @@ import { keepShop } from './keep-shop.ts';
 import { startShop } from './shop-server.ts';
 import { createClosedShop, createDemoShop, demoDomain } from './shops.ts';
 
-/** A shop of the sandbox: by what name it is searched, and where a browser finds it. */
+/** A shop's domain for searches, and its URL for a local browser. */
 interface OpenShop {
   readonly domain: string;
   readonly url: string;
@@ -18,25 +18,25 @@ interface OpenShop {
 export interface SandboxShops {
   readonly demoShop: OpenShop;
   readonly closedShop: OpenShop;
-  /** How the demo shop behaves; undefined while another process runs it. */
+  /** Undefined while another process runs the demo shop. */
   readonly switches: ShopSwitches | undefined;
-  /** Where a browser on this machine finds a page of theirs; undefined for any other page. */
+  /** The local URL of one of their pages; undefined for any other page. */
   linkFor(url: string): string | undefined;
-  /** Where the guard of outgoing requests finds their domains. */
+  /** For the address guard. */
   readonly names: ReadonlyMap<string, HostAndPort>;
   stop(): Promise<void>;
 }
 
 export interface OpenShopsOptions {
   readonly logger: Logger;
-  /** Where the service is that pays the demo shop. */
+  /** The service that pays the demo shop. */
   readonly publicUrl: () => string;
-  /** Where the demo shop keeps its orders, in a folder of its own; without one it forgets them when it closes. */
+  /** Where the demo shop keeps its orders; without it they are forgotten on close. */
   readonly dataDir?: string;
   readonly ways?: readonly SearchWay[];
 }
 
-/** The demo shop is one for all processes on a folder. The closed one keeps nothing, so each process has its own. */
+/** All processes on one folder share the demo shop. The closed shop keeps nothing, so each process has its own. */
 export async function openShops({
   logger,
   publicUrl,
@@ -55,7 +55,7 @@ export async function openShops({
     { domain: closing.domain, at: closed },
   ].map(({ domain, at }) => ({
     domain,
-    // Asked each time: the demo shop may move to another process.
+    // A getter, because the demo shop may move to another process.
     get url() {
       return `http://127.0.0.1:${at.port}`;
     },
@@ -85,7 +85,7 @@ export async function openShops({
 
 interface OpenDemoShopOptions extends Required<Omit<OpenShopsOptions, 'dataDir'>> {
   readonly folder: string | undefined;
-  /** Where it was before. */
+  /** The previous port. */
   readonly port: number;
 }
 

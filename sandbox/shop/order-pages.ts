@@ -6,10 +6,9 @@ import type { ShopReply } from './message.ts';
 import { picturePath, priceText, productPath } from './product-links.ts';
 import type { Shop } from './shop.ts';
 
-/** So many orders stand on the list. */
 const mostShown = 100;
 
-/** The orders that a shop has taken, one of them, and what somebody is about to buy. Undefined for any other address. */
+/** The pages for orders and open checkouts. Undefined for any other path. */
 export function answerOrderPage(shop: Shop, pathname: string): ShopReply | undefined {
   const { checkout } = shop;
   if (checkout === undefined) return undefined;

@@ -7,7 +7,7 @@ import { picturePath, priceText, productPath } from './product-links.ts';
 import type { Shop, ShopRequest } from './shop.ts';
 import { describeProduct, describeResults, describeSite } from './ways/json-ld.ts';
 
-/** The shop as people see it. Undefined for an address that is none of its pages. */
+/** The shop's pages. Undefined for any other path. */
 export function answerPage({ shop, origin, url }: ShopRequest): ShopReply | undefined {
   const { pathname, searchParams } = url;
   const searchable = shop.ways.includes('json-ld');
@@ -27,7 +27,7 @@ export function answerPage({ shop, origin, url }: ShopRequest): ShopReply | unde
   );
 }
 
-/** What the shop has to say about itself, which every checkout points at. */
+/** Privacy and terms, which every checkout links to. */
 function answerWordsPage(shop: Shop, pathname: string): ShopReply | undefined {
   const [title, text] =
     (
@@ -63,7 +63,6 @@ function results(query: string, found: readonly ShopProduct[]): Html {
   return html`<section class="words"><h1>${count} for “${query}”</h1></section>${found.length > 0 && shelf(found)}`;
 }
 
-/** The drawing is what one looks at; its words stand below. */
 function shelf(products: readonly ShopProduct[]): Html {
   return html`<ul class="shelf">${products.map(
     (product) => html`<li><a href="${productPath(product)}">
@@ -72,7 +71,7 @@ function shelf(products: readonly ShopProduct[]): Html {
   )}</ul>`;
 }
 
-/** One price, or that of each size. */
+/** One price, or the price of each size. */
 function priceLine(product: ShopProduct): string {
   const { currency } = product;
   if (product.sizes.length === 0) return priceText(product);

@@ -10,7 +10,7 @@ import {
   type UcpVersion,
 } from './ucp-versions.ts';
 
-/** The shop's UCP profile, for whoever wants to search it or to buy from it. */
+/** The shop's UCP profile. */
 export async function answerProfile({ shop, origin, url, method }: ShopRequest): Promise<ShopReply | undefined> {
   if (method !== 'GET' || (shop.checkout === undefined && !shop.ways.includes('ucp'))) return undefined;
   const version = ({ '/.well-known/ucp': newest, [`/.well-known/ucp/${before}`]: before } as const)[url.pathname];
@@ -69,7 +69,7 @@ function capabilities({ ways, checkout }: Shop, version: UcpVersion): object {
   };
 }
 
-/** The two versions have different names for the same list. */
+/** The two versions use different names for the same keys. */
 async function keysOf(checkout: NonNullable<Shop['checkout']>): Promise<object> {
   const keys = [await checkout.publicKey()];
   return { keys, signing_keys: keys };

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { plainIssue } from '../../src/kernel/http/plain-issue.ts';
 
-/** The value as the schema reads it, or the first thing that is wrong with it, told as the given error. */
+/** Parses the value, or throws the given error for the first issue. */
 export function readAs<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { SearchWay } from '../../src/app/sandbox-port.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { parseUrl } from '../../src/kernel/text/parse-url.ts';
+import { closeServer, listenLocally } from '../local-server.ts';
 import { answerMcp } from './mcp/answer-mcp.ts';
 import type { ShopReply } from './message.ts';
 import { answerPage, missingPage } from './pages.ts';
@@ -17,7 +17,7 @@ import { answerWooCommerce } from './ways/woocommerce.ts';
 
 export interface ShopServer {
   readonly port: number;
-  /** Hangs up, and finishes what was begun. */
+  /** Closes all connections and waits for requests in progress. */
   stop(): Promise<void>;
 }
 
@@ -35,11 +35,11 @@ const styles = ['../../src/web/assets/base.css', './assets/shop.css']
 
 export interface StartShopOptions {
   readonly logger: Logger;
-  /** Where it was before, if it can be had. */
+  /** The previous port, used if it is free. */
   readonly port?: number | undefined;
 }
 
-/** Serves a shop on this machine only, on any free port. */
+/** Serves a shop on loopback only. */
 export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptions): Promise<ShopServer> {
   const pictures = new Map<string, Promise<Buffer>>();
   const answering = new Set<Promise<void>>();
@@ -79,7 +79,7 @@ export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptio
     return (await picture(url.pathname)) ?? answerPage(request) ?? missingPage(shop);
   }
 
-  /** Drawn when it is first looked at, and kept. */
+  /** Pictures are drawn on first use and cached. */
   async function picture(pathname: string): Promise<ShopReply | undefined> {
     const product = shop.products.find((one) => picturePath(one) === pathname);
     if (product === undefined) return undefined;
@@ -93,30 +93,16 @@ export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptio
     };
   }
 
-  await listen(server, port).catch(() => listen(server, 0));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listenLocally(server, port).catch(() => listenLocally(server, 0)),
     async stop() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await closeServer(server);
       await Promise.all(answering);
     },
   };
 }
 
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-/** Nothing when it is too long. */
+/** Empty if the body is too long. */
 async function readBytes(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -127,7 +113,7 @@ async function readBytes(message: IncomingMessage): Promise<Buffer> {
   return length > mostBodyBytes ? Buffer.alloc(0) : Buffer.concat(chunks);
 }
 
-/** Undefined when there is none, or when it is not JSON. */
+/** Undefined if the body is not JSON. */
 function readJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
@@ -150,13 +136,13 @@ function send(response: ServerResponse, { lateMs = 0, ...reply }: ShopReply): vo
       'Content-Security-Policy':
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'",
       'X-Content-Type-Options': 'nosniff',
-      // A connection with an answer too many is of no use for another request.
+      // A connection with a surplus response cannot be reused.
       ...(oddity === 'twice' && { Connection: 'close' }),
       ...headers,
     })
     .end(body);
   if (oddity === 'twice') {
-    // Below what answers requests: that would not let anybody answer one again.
+    // Written to the socket, because Node does not allow a second response.
     const head = `HTTP/1.1 ${status} OK\r\nContent-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
     response.socket?.write(head + String(body));
   }

@@ -3,7 +3,7 @@ import { catalog } from './catalog.ts';
 import type { Checkout } from './checkout/open-checkout.ts';
 import type { Shop } from './shop.ts';
 
-/** Names that belong to nobody (RFC 2606), so that no real shop is ever meant by them. */
+/** Reserved names (RFC 2606), so that no real shop is meant. */
 export const demoDomain = 'demo-shop.example';
 const closedDomain = 'closed-shop.example';
 
@@ -26,7 +26,7 @@ export function createDemoShop({
   };
 }
 
-/** Can be looked at and searched, and takes no orders from anybody. */
+/** A shop that can be searched but takes no orders. */
 export function createClosedShop(): Shop {
   return {
     name: 'The Quiet Shelf',

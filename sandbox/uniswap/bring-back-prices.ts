@@ -1,16 +1,16 @@
 import { encodeFunctionData, type Hex, parseAbi, slice, toHex } from 'viem';
 import { uniswap } from '../../src/chains/uniswap.ts';
-import { askChain } from '../chains/ask-chain.ts';
+import { askChain, requestAllAs } from '../chains/ask-chain.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
 import { marketMaker } from './accounts.ts';
 import { type Pool, pools, tradedTokens, worth } from './pools.ts';
 
-/** A price that has left its reference by more than this is brought back; nearer than this it is left alone. */
+/** A price that deviates more than this from its reference is corrected. */
 const strayedPerMille = 5n;
-/** What one trade may cost, in USDC. A price that is farther away takes several. */
+/** The limit per trade, in USDC. A larger deviation takes several trades. */
 const mostPerTrade = 1_000_000n;
 const gas = 3_000_000n;
-/** What the gas of one transaction costs at most. Whoever takes the market maker's coin sends it to rest. */
+/** The most that a transaction's gas can cost. Without this balance the market maker pauses. */
 const neededCoin = gas * 100_000_000_000n;
 
 const slot0 = encodeFunctionData({ abi: parseAbi(['function slot0()']) });
@@ -20,7 +20,7 @@ const routerAbi = parseAbi([
   'function multicall(bytes[] data) payable returns (bytes[] results)',
 ]);
 
-/** Trades in every pool whose price has strayed, in one transaction; in none there is none. Answers with how many. */
+/** Corrects all deviating pools in one transaction. Returns the number of trades. */
 export async function bringBackPrices(chain: LocalChain): Promise<number> {
   const trades: Hex[] = [];
   for (const pool of pools) {
@@ -34,33 +34,27 @@ export async function bringBackPrices(chain: LocalChain): Promise<number> {
     data: encodeFunctionData({ abi: routerAbi, functionName: 'multicall', args: [trades] }),
     gas: toHex(gas),
   };
-  // What would be refused is not sent: it would be a block for nothing, and again at the next look.
+  // Simulated first, because a transaction that fails would mine a block for nothing, on every poll.
   await askChain(chain, 'eth_call', [transaction, 'latest']);
-  const outcomes = await chain.requestAll([
-    { method: 'hardhat_impersonateAccount', params: [marketMaker.address] },
-    { method: 'eth_sendTransaction', params: [transaction] },
-    { method: 'hardhat_stopImpersonatingAccount', params: [marketMaker.address] },
-  ]);
-  for (const outcome of outcomes) {
-    if ('error' in outcome) throw new Error(`the market maker could not trade: ${outcome.error.message}`);
-  }
+  const trade = { method: 'eth_sendTransaction', params: [transaction] };
+  await requestAllAs(chain, marketMaker.address, [trade], 'the market maker could not trade');
   return trades.length;
 }
 
-/** Undefined where the pool waits to be opened, on a chain that mines nothing. */
+/** Undefined if the pool is not open yet, on a chain that does not mine. */
 async function priceOf(chain: LocalChain, { address }: Pool): Promise<bigint | undefined> {
   const answer = await askChain<Hex>(chain, 'eth_call', [{ to: address, data: slot0 }, 'latest']);
   return answer === '0x' ? undefined : BigInt(slice(answer, 0, 32));
 }
 
-/** Both are roots of prices. */
+/** Both are square roots of prices. */
 function hasStrayed(price: bigint, { reference }: Pool): boolean {
   const [square, expected] = [price ** 2n, reference ** 2n];
   const distance = square > expected ? square - expected : expected - square;
   return distance * 1_000n > expected * strayedPerMille;
 }
 
-/** Buys what has become too cheap, until the price is where it should be or enough is spent. */
+/** Buys the asset that is too cheap, up to the reference price or the limit. */
 function tradeBack(price: bigint, { assets: [first, second], fee, reference }: Pool): Hex {
   const [sold, bought] = price > reference ? [first, second] : [second, first];
   return encodeFunctionData({
@@ -80,7 +74,7 @@ function tradeBack(price: bigint, { assets: [first, second], fee, reference }: P
   });
 }
 
-/** A chain that mines nothing now is left alone: what is sent to it would wait, and be sent again. */
+/** Without automine the transaction would stay pending and be sent again. */
 async function mayTrade(chain: LocalChain): Promise<boolean> {
   if (!(await askChain<boolean>(chain, 'hardhat_getAutomine'))) return false;
   const coin = await askChain<Hex>(chain, 'eth_getBalance', [marketMaker.address, 'latest']);

@@ -4,11 +4,9 @@ import { result } from '../chains/execute-entry.ts';
 import { setCode, setStorage } from '../storage.ts';
 
 export interface Construction {
-  /** Where the contract is to stand. */
   readonly address: Hex;
-  /** The code that makes it. */
   readonly creation: Hex;
-  /** What its constructor is told: addresses only. */
+  /** The constructor's arguments, all addresses. */
   readonly given: readonly Hex[];
 }
 
@@ -17,9 +15,9 @@ interface StateChange {
 }
 
 /**
- * The calls that put contracts in place as their constructors would have left them. Each constructor is run on a node that
- * is thrown away, at the very address: its answer is the code with its constants, and what it wrote is what it stores. The
- * chain itself sees no transaction.
+ * The calls that place contracts as their constructors would leave them. Each constructor runs on a temporary node at the final
+ * address: it returns the code with immutables, and a trace gives the storage that it wrote. The chain itself sees no
+ * transaction.
  */
 export async function constructAll(
   constructions: readonly Construction[],

@@ -2,7 +2,7 @@ import { encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAdd
 import { uniswap, uniswapMulticall } from '../../src/chains/uniswap.ts';
 import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import { chains, coins, homeChain } from '../../src/money/catalogue.ts';
-import { askChain, isFree } from '../chains/ask-chain.ts';
+import { askChain, isFree, requestAllAs } from '../chains/ask-chain.ts';
 import { readArtifact } from '../chains/contract-code.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
@@ -13,17 +13,16 @@ import { marketMaker } from './accounts.ts';
 import { constructAll } from './construct.ts';
 import { type Pool, pools, type Traded, tickSpacings, tradedTokens, worth } from './pools.ts';
 
-/** The real ones beside those that the service knows too. */
+/** Real addresses that only the sandbox needs. */
 export const positionManager: Hex = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88';
 const positionDescriptor: Hex = '0x91ae842A5Ffd8d12023116943e72A606179294f3';
 
 const { native } = chains[homeChain];
 
-/** On each side of a pool, in USDC: ten thousand move its price by a thousandth. */
+/** In USDC per side: a trade of ten thousand moves the price by 0.1 %. */
 const poolDepth = 20_000_000n;
-/** What the market maker has of each token, in USDC, to bring prices back with. */
+/** The market maker's stock of each token, in USDC. */
 const inventory = 2_000_000_000n;
-/** Native coin for its gas. */
 const gasCoin = 10n ** 24n;
 
 const abi = parseAbi([
@@ -42,24 +41,21 @@ const liquidityAbi = parseAbi([
 ]);
 
 /**
- * Uniswap v3 on Polygon, with pools at the prices of the sandbox. All of it is one statement in the journal: there or not.
- * The contracts need no transaction; the pools do, and these are the market maker's own, so that no mint that is signed
- * already loses its nonce. On a chain that mines nothing now they wait until it does.
+ * Uniswap v3 on Polygon, with pools at the sandbox's prices. One journal write makes it all or nothing. The contracts need no
+ * transaction; the pools do, and the market maker sends these, so that they use no nonce of an already signed mint. On a chain
+ * that does not mine they stay pending.
  */
 export async function placeUniswap(chain: LocalChain): Promise<void> {
   if (chain.id !== homeChain || !(await isFree(chain, uniswap.factory))) return;
-  const outcomes = await chain.requestAll([
+  const enableFee = encodeFunctionData({ abi, functionName: 'enableFeeAmount', args: [100, tickSpacings[100]] });
+  const calls = [
     ...(await placeContracts()),
     ...equip(),
-    { method: 'hardhat_impersonateAccount', params: [marketMaker.address] },
     ...buyTokens(),
-    send(uniswap.factory, encodeFunctionData({ abi, functionName: 'enableFeeAmount', args: [100, tickSpacings[100]] })),
+    send(uniswap.factory, enableFee),
     ...pools.map(openPool),
-    { method: 'hardhat_stopImpersonatingAccount', params: [marketMaker.address] },
-  ]);
-  for (const outcome of outcomes) {
-    if ('error' in outcome) throw new Error(`Uniswap could not be placed: ${outcome.error.message}`);
-  }
+  ];
+  await requestAllAs(chain, marketMaker.address, calls, 'Uniswap could not be placed');
   if (!(await askChain<boolean>(chain, 'hardhat_getAutomine'))) return;
   const data = encodeFunctionData({ abi: liquidityAbi, functionName: 'liquidity' });
   for (const { address, assets } of pools) {
@@ -86,7 +82,7 @@ function placeContracts(): Promise<RpcCall[]> {
       {
         address: router,
         creation: creation(`${routers}/SwapRouter02.sol/SwapRouter02`),
-        // There is no version 2 here.
+        // No Uniswap v2 factory.
         given: [zeroAddress, factory, positionManager, wrappedCoin],
       },
       {
@@ -99,7 +95,7 @@ function placeContracts(): Promise<RpcCall[]> {
   );
 }
 
-/** Gives the market maker native coin, and lets it mint what it trades in. */
+/** Gives the market maker native coin and the right to mint its tokens. */
 function equip(): RpcCall[] {
   return [
     {
@@ -131,7 +127,7 @@ function stockOf(asset: Traded): bigint {
   return worth(asset, inventory);
 }
 
-/** Opens it at its price, with liquidity at every price that there can be. */
+/** Opens the pool at its price with full-range liquidity. */
 function openPool({ assets, fee, reference }: Pool): RpcCall {
   const [token0, token1] = [tradedTokens[assets[0]], tradedTokens[assets[1]]];
   const lastTick = Math.floor(887_272 / tickSpacings[fee]) * tickSpacings[fee];
@@ -163,7 +159,7 @@ function openPool({ assets, fee, reference }: Pool): RpcCall {
   return send(positionManager, data, { gas: 7_000_000n });
 }
 
-/** With room for no more than it takes, so that all of them together fit into one block. */
+/** The gas limits are tight, so that all transactions fit into one block. */
 function send(to: Hex, data: Hex, { value = 0n, gas = 250_000n } = {}): RpcCall {
   const { address: from } = marketMaker;
   return { method: 'eth_sendTransaction', params: [{ from, to, data, value: toHex(value), gas: toHex(gas) }] };

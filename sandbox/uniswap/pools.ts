@@ -2,29 +2,29 @@ import { encodeAbiParameters, getCreate2Address, type Hex, keccak256, parseUnits
 import { uniswap } from '../../src/chains/uniswap.ts';
 import { assets, type Coin, chains, coins, homeChain } from '../../src/money/catalogue.ts';
 
-/** What is traded here, by the service's own names. */
+/** The traded assets, by the service's names. */
 export type Traded = 'USDC' | Coin;
 
 export const tradedTokens: Readonly<Record<Traded, Hex>> = chains[homeChain].tokens;
 
-/** What one whole token is worth, in millionths of a USDC. */
+/** The value of one token, in millionths of a USDC. */
 const reference = Object.fromEntries([
   ['USDC', 1_000_000n],
   ...coins.map((coin) => [coin, parseUnits(assets[coin].sandbox.price, 6)]),
 ]) as Readonly<Record<Traded, bigint>>;
 
-/** How fine the prices of a pool are, by its fee in millionths. */
+/** Tick spacings by fee, in millionths. */
 export const tickSpacings = { 100: 1, 500: 10, 3000: 60 } as const;
 
-/** The hash of the code that makes a pool, by which its address is known before it is made. */
+/** The init code hash that determines pool addresses. */
 const poolCodeHash = '0xe34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54';
 
 export interface Pool {
   readonly address: Hex;
-  /** In the order of their addresses, as the contracts have it. */
+  /** Sorted by address, as in the contracts. */
   readonly assets: readonly [Traded, Traded];
   readonly fee: keyof typeof tickSpacings;
-  /** What its price should be: the root of how much of the second one of the first is worth, times 2^96. */
+  /** The expected price as sqrtPriceX96. */
   readonly reference: bigint;
 }
 
@@ -32,7 +32,7 @@ export const pools: readonly Pool[] = coins.flatMap((coin) =>
   assets[coin].sandbox.pools.map(({ against, fee }) => poolOf(against, coin, fee)),
 );
 
-/** How much of it is worth so many whole USDC. */
+/** The atomic amount that is worth this many USDC. */
 export function worth(asset: Traded, usdc: bigint): bigint {
   return (usdc * reference.USDC * 10n ** BigInt(assets[asset].decimals)) / reference[asset];
 }
@@ -52,7 +52,7 @@ function poolOf(one: Traded, other: Traded, fee: Pool['fee']): Pool {
   };
 }
 
-/** The largest whole number whose square is not more. */
+/** The integer square root. */
 function root(square: bigint): bigint {
   let guess = 1n << BigInt(Math.ceil(square.toString(2).length / 2));
   for (;;) {

@@ -9,7 +9,7 @@ export interface RunningMarketMaker {
   stop(): Promise<void>;
 }
 
-/** Looks at the pools now and then. It remembers nothing, and runs where the chains run: of many processes in one only. */
+/** Checks the pools regularly. It is stateless and runs in the process that runs the chains. */
 export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarketMaker {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -19,7 +19,7 @@ export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarket
       try {
         await bringBackPrices(chain);
       } catch (err) {
-        if (!signal.aborted) logger.warn({ err }, 'the market maker could not bring prices back');
+        if (!signal.aborted) logger.warn({ err }, 'the market maker could not correct prices');
       }
       await sleep(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
     }

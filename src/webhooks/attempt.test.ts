@@ -40,7 +40,7 @@ it('tells a private address like a name that leads nowhere and like a host where
       return attemptDelivery(parts, webhook, delivery);
     }),
   );
-  // When it is tried again is left to chance, so that not all come back at once.
+  // Jitter makes the next attempt random.
   const [inside, ...others] = results.map(({ next: { status }, ...told }) => ({ ...told, status }));
   expect(inside).toMatchObject({ responseCode: null, error: 'The host could not be reached.', responseBody: null });
   for (const other of others) expect(other).toEqual(inside);

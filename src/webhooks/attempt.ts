@@ -7,7 +7,7 @@ import type { Attempted } from './record-results.ts';
 import { nextStep, type RetrySeconds } from './retry-plan.ts';
 import { signatureHeaders } from './sign-webhook.ts';
 
-/** Of the answer's body this much is kept. */
+/** How much of a response body the delivery log keeps. */
 const keptBytes = 1_024;
 
 export interface AttemptParts {
@@ -18,7 +18,7 @@ export interface AttemptParts {
   readonly timeoutMs: number;
 }
 
-/** One request to a receiver, and what is to become of the delivery. Never throws. */
+/** Sends one request to a receiver and decides the next step. Never throws. */
 export async function attemptDelivery(parts: AttemptParts, webhook: DueWebhook, delivery: Claimed): Promise<Attempted> {
   const { clock, retrySeconds } = parts;
   const startedMs = clock.now();
@@ -66,12 +66,12 @@ function asAnswered({ status, body }: OutgoingAnswer): Result {
   return {
     responseCode: status,
     error: failed ? `The receiver answered ${status}${redirect ? ', and redirects are not followed' : ''}.` : null,
-    // PostgreSQL has no text with a zero character; whatever is no UTF-8 has become a replacement character.
+    // PostgreSQL text cannot hold a zero character. Invalid UTF-8 has become U+FFFD.
     responseBody: body.length === 0 ? null : body.toString('utf8').replaceAll('\0', '\ufffd'),
   };
 }
 
-/** Only the guard's own sentences are shown; any other error might name what is none of the user's business. */
+/** Only messages of the address guard are shown to users; other errors may reveal internals. */
 function asFailure(error: unknown): Result {
   const sentence = error instanceof OutgoingError ? error.message : 'The request could not be made.';
   return { responseCode: null, error: sentence, responseBody: null };

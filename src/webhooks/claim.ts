@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from '../kernel/db/database.ts';
 import type { WebhookStatus } from './webhook.ts';
 
-/** A webhook that something waits for. */
+/** A webhook with pending deliveries. */
 export interface DueWebhook {
   readonly id: string;
   readonly accountId: bigint;
@@ -13,16 +13,15 @@ export interface DueWebhook {
 
 export interface DueWebhooks {
   readonly due: readonly DueWebhook[];
-  /** Where to look on; undefined when everything was seen. */
+  /** Where the next call continues; undefined at the end. */
   readonly next: string | undefined;
 }
 
-/** Webhooks looked at in one step. */
 const webhooksPerStep = 500;
 
 /**
- * Which webhooks have something due, from one on in the order of their ids. The index is asked for the next webhook, and
- * again for the next, so that the number of deliveries that wait does not matter: a million for one are one step.
+ * Finds webhooks with due deliveries, in the order of their ids. The recursive query jumps from one webhook to the next in the
+ * index, so its cost does not depend on the number of pending deliveries.
  */
 export async function findDueWebhooks(db: Queryable, after: string): Promise<DueWebhooks> {
   const { rows } = await db.query<{
@@ -60,7 +59,7 @@ export async function findDueWebhooks(db: Queryable, after: string): Promise<Due
   return { due, next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined };
 }
 
-/** A delivery that this process holds. */
+/** A delivery that this process has leased. */
 export interface Claimed {
   readonly id: string;
   readonly accountId: bigint;
@@ -68,7 +67,7 @@ export interface Claimed {
   readonly claimId: string;
   readonly eventId: string;
   readonly body: string;
-  /** Since it was created or replayed; the one to be made is the next. */
+  /** Since it was created or replayed, without the attempt to come. */
   readonly attemptsMade: number;
 }
 
@@ -82,8 +81,8 @@ interface ClaimedRow {
 }
 
 /**
- * Takes hold of deliveries that are due, of each webhook up to a number of its own. Whoever holds one may try it until the
- * lease ends; then it is anybody's again, for its holder must have died.
+ * Leases due deliveries, up to a number per webhook. When a lease expires, its process has presumably died and any process may
+ * claim the delivery again.
  */
 export async function claimDeliveries(
   db: Queryable,
@@ -116,7 +115,7 @@ export async function claimDeliveries(
   }));
 }
 
-/** Gives back what was not tried, so that nobody has to wait for the lease to end. */
+/** Releases leases of deliveries that were not attempted, so that they need not expire. */
 export async function releaseClaims(db: Queryable, claimed: readonly Claimed[]): Promise<void> {
   if (claimed.length === 0) return;
   await db.query(
@@ -129,7 +128,7 @@ export async function releaseClaims(db: Queryable, claimed: readonly Claimed[]):
 
 const closedPerStep = 1_000;
 
-/** Ends what waits for a webhook that is no more, a bounded number at a time. What is under way ends by itself. */
+/** Fails the pending deliveries of an inactive webhook, a bounded number at a time. Attempts in progress end by themselves. */
 export async function closeDeliveries(db: Queryable, { id, status }: DueWebhook): Promise<{ readonly more: boolean }> {
   const reason = status === 'disabled' ? 'The receiver answered 410 Gone.' : 'The webhook was deleted.';
   const { rowCount } = await db.query(

@@ -5,7 +5,7 @@ import { createCourier } from './courier.ts';
 import type { Attempted } from './record-results.ts';
 import { laneSlots } from './standing.ts';
 
-/** Of an account of its own, except that `greedy/0` and `greedy/1` belong to the same one. */
+/** One account per webhook, except that `greedy/0` and `greedy/1` share one. */
 const webhook = (id: string): DueWebhook => ({
   id,
   accountId: BigInt(`0x${Buffer.from(id.replace(/\/.*/, '')).toString('hex')}`),
@@ -26,7 +26,7 @@ function claim(webhookId: string, count: number): Claimed[] {
   }));
 }
 
-/** A courier whose attempts end only when they are told to. */
+/** A courier whose attempts end only on command. */
 function open() {
   const underWay = new Map<string, (durationMs: number) => void>();
   const returned: string[] = [];
@@ -92,7 +92,7 @@ it('lets slow receivers take slots from one another only', async () => {
   const [last = ''] = slow.slice(-1);
   expect([running(last), room(last)]).toEqual([0, 0]);
   await finish('slow0', 10_000);
-  // The very last places are kept for accounts that have none.
+  // The last places are reserved for accounts that have none.
   expect(slow.slice(1).reduce((sum, id) => sum + running(id), 0)).toBeGreaterThan(laneSlots.slow - 4);
 });
 

@@ -7,34 +7,34 @@ import { afterAttempt, type Lane, laneSlots, newcomer, requestsAtOnce, type Stan
 export interface CourierOptions {
   attempt(webhook: DueWebhook, delivery: Claimed): Promise<Attempted>;
   onResult(result: Attempted): void;
-  /** What waited too long to be begun within its lease. */
+  /** Called for a delivery that waited too long to be attempted within its lease. */
   onReturn(delivery: Claimed): void;
-  /** A receiver that has more waiting could be given more. */
+  /** Called when a receiver with a backlog has room for more deliveries. */
   onRoom(): void;
-  /** How long a delivery may wait here before it is too late to begin. */
+  /** How long a delivery may wait before its lease is too short for an attempt. */
   readonly patienceMs: number;
   readonly clock: Clock;
 }
 
 export interface Courier {
-  /** How many deliveries more may be claimed for each of these webhooks. */
+  /** How many more deliveries to claim for each of these webhooks. */
   plan(webhooks: readonly DueWebhook[]): { readonly webhookId: string; readonly most: number }[];
-  /** Carries them out; `full` names the webhooks that got all they were planned. */
+  /** Queues claimed deliveries. `full` names the webhooks that got as many as planned. */
   take(webhooks: ReadonlyMap<string, DueWebhook>, deliveries: readonly Claimed[], full: ReadonlySet<string>): void;
-  /** Begins nothing more. Answers with what was not begun, once nothing is under way or so much time has passed. */
+  /** Starts no more attempts. Resolves with the deliveries not attempted, once all attempts have ended or after `graceMs`. */
   stop(graceMs: number): Promise<readonly Claimed[]>;
 }
 
-/** Deliveries held in each lane, under way and next, for all receivers together. */
+/** Deliveries in memory per lane, queued or in progress. */
 const mostHeld: Readonly<Record<Lane, number>> = { quick: 1_500, slow: 500 };
 
-/** One account's part of either: a quick receiver of one webhook gets all the requests that it could get alone. */
+/** One account's share of a lane. It still allows one fast receiver its maximum of requests. */
 const partOfAccount = 1 / 8;
 
-/** Requests begun before whatever else the process does has its turn: a backlog must not slow down those who pay. */
+/** Attempts started before the event loop gets a turn, so that a backlog does not delay API requests. */
 const beginsPerTurn = 8;
 
-/** Receivers of whom we remember how quick they were. */
+/** Receivers whose speed is remembered. */
 const mostRemembered = 10_000;
 
 interface Desk {
@@ -42,22 +42,22 @@ interface Desk {
   standing: Standing;
   readonly queue: { readonly delivery: Claimed; readonly beginBy: number; readonly held: Place }[];
   underWay: number;
-  /** Kept for what is being claimed: its lane may be another one by the time it is here, and others may have taken the room. */
+  /** Places reserved for deliveries being claimed. The receiver's lane can change meanwhile, and others could take the room. */
   planned: Place[];
-  /** Whether more may be waiting in the database. */
+  /** Whether the database may hold more due deliveries. */
   more: boolean;
 }
 
 /**
- * Sends what it is given, to many receivers side by side. Each receiver and each account has a bounded number of requests under
- * way, and slow receivers share slots of their own: no account waits for the receivers of another.
+ * Sends deliveries to many receivers in parallel. Each receiver and each account has a limit of concurrent requests, and slow
+ * receivers have their own slots, so no account waits for another account's receivers.
  */
 export function createCourier(options: CourierOptions): Courier {
   const { clock } = options;
   const desks = new Map<string, Desk>();
-  /** Those with a queue, in the order in which they get the next free slot. */
+  /** Desks with a queue, in the order in which they get the next free slot. */
   const waiting = new Set<Desk>();
-  /** Those for which deliveries are being claimed. */
+  /** Desks with reserved places. */
   const planning = new Set<Desk>();
   const slots = placesOf('requests', laneSlots);
   const holding = placesOf('deliveries', mostHeld);
@@ -119,7 +119,7 @@ export function createCourier(options: CourierOptions): Courier {
     });
   }
 
-  /** Whoever was served goes to the end of the line. */
+  /** A desk that was served goes to the end of the line. */
   function serve(): void {
     if (stopped) return;
     let left = beginsPerTurn;
@@ -134,7 +134,7 @@ export function createCourier(options: CourierOptions): Courier {
     if (left === 0) serveSoon();
   }
 
-  /** What was planned and not claimed is free again. */
+  /** Frees reserved places that were not used. */
   function dropPlans(): void {
     for (const desk of planning) for (const place of desk.planned.splice(0)) place.leave();
     planning.clear();

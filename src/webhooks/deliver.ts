@@ -19,13 +19,12 @@ export interface DeliveryOptions {
   readonly secrets: Secrets;
   readonly outgoing: Outgoing;
   readonly logger: Logger;
-  /** What there is to be told of, and how. */
   readonly events: readonly EventType[];
   readonly retrySeconds: RetrySeconds;
   readonly checkpoint?: Checkpoint;
-  /** A receiver that has not answered by then has failed. */
+  /** The timeout of one attempt. */
   readonly timeoutMs?: number;
-  /** After this long without a result a delivery is anybody's again. Longer than an attempt can take. */
+  /** Must be longer than an attempt can take. */
   readonly leaseMs?: number;
 }
 
@@ -36,13 +35,13 @@ export interface Deliveries {
 const fanOutPollMs = 100;
 const claimPollMs = 250;
 const graceMs = 3_000;
-/** Between the end of an attempt and its record in the database. */
+/** Time to record a result after an attempt. */
 const recordMs = 3_000;
 const mostUnrecorded = 2_000;
 
 /**
- * Carries events to webhooks: events become deliveries, deliveries that are due are claimed and attempted, and results are
- * written down. Any number of processes may do so at once.
+ * Turns events into deliveries, claims due deliveries, attempts them and records the results. Any number of processes can run
+ * this at once.
  */
 export function startDeliveries(options: DeliveryOptions): Deliveries {
   const { db, secrets, outgoing, logger, events, retrySeconds, checkpoint = noCheckpoint } = options;

@@ -1,17 +1,20 @@
 import { onlyRow, type Queryable } from '../kernel/db/database.ts';
 import { defineMetrics, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
 
-/** What is still to be told, by the index of deliveries that are pending. */
+/** The backlog, counted on the partial index of pending deliveries. */
 export function deliveryMetrics(db: Queryable): MetricSource {
   return defineMetrics({
     name: 'webhooks',
     metrics: {
       paywright_webhook_events_waiting: { type: 'gauge', help: 'Events that have not become deliveries yet.' },
-      paywright_webhook_deliveries_pending: { type: 'gauge', help: 'Deliveries that are not over, retries included.' },
-      paywright_webhook_deliveries_due: { type: 'gauge', help: 'Those of them that could be tried now.' },
+      paywright_webhook_deliveries_pending: {
+        type: 'gauge',
+        help: 'Deliveries that have not ended, including retries.',
+      },
+      paywright_webhook_deliveries_due: { type: 'gauge', help: 'Pending deliveries that are due now.' },
       paywright_webhook_deliveries_oldest_due_seconds: {
         type: 'gauge',
-        help: 'For how long the oldest of those could have been tried.',
+        help: 'How long the oldest due delivery has been due.',
       },
     },
     maxAgeMs: 10_000,

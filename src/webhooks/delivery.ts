@@ -20,7 +20,7 @@ export interface DeliveryRow {
   readonly finished_at: Date | null;
 }
 
-/** While it is being tried, the next attempt is the one under way. */
+/** During an attempt, the next attempt is the current one. */
 export const deliveryColumns = `id, webhook_id, event_id, event, status, response_code, duration_ms, error, attempts,
   CASE WHEN status = 'pending' THEN CASE WHEN claimed_until > now() THEN claimed_at ELSE due_at END END AS next_attempt_at,
   created_at, finished_at`;
@@ -33,7 +33,7 @@ export interface DeliveryQuery {
   readonly most: number;
 }
 
-/** Newest first. Each filter has an index of its own, so the conditions are written out only where they are used. */
+/** Newest first. Each filter has its own index, so only the conditions in use are written. */
 export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promise<DeliveryRow[]> {
   const values: unknown[] = [query.accountId, query.most];
   const conditions = ['account_id = $1'];
@@ -44,7 +44,7 @@ export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promi
   };
   add((place) => `webhook_id = ${place}`, query.webhookId);
   add((place) => `id < ${place}`, query.before);
-  // The status is one of three words, and only a word in the statement itself lets a partial index be used.
+  // A literal, because a parameter would prevent the use of a partial index. The type admits only three words.
   if (query.status !== undefined) conditions.push(`status = '${query.status}'`);
   const { rows } = await db.query<DeliveryRow>(
     `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT $2`,
@@ -68,7 +68,7 @@ export interface WholeDelivery {
   readonly attempts: readonly AttemptRow[];
 }
 
-/** The oldest are many only where somebody replayed again and again. */
+/** A delivery has more attempts only after many replays. */
 const mostAttemptsShown = 100;
 
 export async function findDelivery(db: Queryable, accountId: bigint, id: string): Promise<WholeDelivery> {

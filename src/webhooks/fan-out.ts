@@ -5,21 +5,21 @@ import type { EventType } from '../ledger/event-types.ts';
 import { eventsWait, type LedgerEvent, takeEvents } from '../ledger/events.ts';
 import { buildBody } from './payload.ts';
 
-/** Events of one commit. However many wait, no more than these are in memory. */
+/** Bounds the events in memory and in one commit. */
 const eventsPerCommit = 500;
 
 export interface FannedOut {
   readonly deliveries: number;
-  /** Whether others may wait. */
+  /** Whether more events may be waiting. */
   readonly more: boolean;
 }
 
 /**
- * Turns waiting events into deliveries, one for each webhook that asked. Taking the event away and writing its deliveries
- * are one commit, so each event does this exactly once, whoever else is at it and whenever a process ends.
+ * Turns events into deliveries, one per subscribed webhook. One commit deletes the event and inserts its deliveries, so each
+ * event is fanned out exactly once, even with several processes or a crash.
  */
 export async function fanOut(db: Database, types: readonly EventType[]): Promise<FannedOut> {
-  // Looking first is cheaper than a transaction that finds nothing, and most looks find nothing.
+  // Most polls find nothing, and this query is cheaper than an empty transaction.
   if (!(await eventsWait(db))) return { deliveries: 0, more: false };
   return db.transaction(async (tx) => {
     const events = await takeEvents(tx, eventsPerCommit);
@@ -75,8 +75,8 @@ async function insertDeliveries(
 }
 
 /**
- * Whose events these are for. A webhook that has ended since is among them, so that what happened before its end is seen to
- * have failed rather than not at all; one that was registered since may hear of it too.
+ * The webhooks of the accounts concerned. It includes webhooks that ended after the oldest event, so that their deliveries show
+ * up as failed instead of missing. A webhook that was registered after an event may receive it too.
  */
 async function webhooksOf(tx: Transaction, events: readonly LedgerEvent[]): Promise<Map<bigint, Subscriber[]>> {
   const oldest = Math.min(...events.map(({ createdAt }) => createdAt.getTime()));

@@ -12,11 +12,11 @@ import { type WebhookParts, webhookRoutes } from './routes.ts';
 import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhooks-of-keys.ts';
 
 interface WebhookSettings {
-  /** How long to wait before each retry of a delivery. */
+  /** The delay before each retry. */
   readonly retrySeconds: RetrySeconds;
 }
 
-/** Seconds before each retry of a webhook: one to three of them, fractions too. */
+/** One to three numbers of seconds; fractions are allowed. */
 const retrySeconds = z
   .string()
   .regex(/^\s*\d{1,5}(\.\d{1,3})?\s*(,\s*\d{1,5}(\.\d{1,3})?\s*){0,2}$/, {

@@ -8,16 +8,19 @@ const job = defineJob({ name: 'forget-webhook-deliveries', payload: z.unknown(),
 
 const keptMs = 30 * 24 * 60 * 60_000;
 
-/** Of one account, the newest. An event costs as many rows as it has webhooks, and may have cost nothing itself. */
+/** The newest of each account. A free event costs one row per webhook, so the number has to be limited. */
 const keptPerAccount = 20_000;
 
-/** So many at a time that none of the deletions holds anybody up. */
+/** Small enough that no deletion blocks other queries for long. */
 const chunk = 5_000;
 
-/** A job has half a minute; what is left is for the next one, ten minutes later. */
+/** A job may take half a minute; the next run, ten minutes later, continues. */
 const longestMs = 15_000;
 
-/** The log goes back 30 days, or 20,000 deliveries of an account that is none of an enterprise. What still waits is never forgotten. */
+/**
+ * Keeps the delivery log for 30 days, and at most 20,000 deliveries per account below the enterprise tier. Pending deliveries are
+ * never deleted.
+ */
 export function forgetDeliveriesSchedule(db: Queryable, clock: Clock): Schedule {
   return { at: '*/10 * * * *', handler: handleJob(job, () => forgetDeliveries(db, clock)) };
 }

@@ -3,7 +3,6 @@ import type { Claimed } from './claim.ts';
 import { goneCode, type NextStep } from './retry-plan.ts';
 import { disableWebhook } from './webhook.ts';
 
-/** What came of an attempt. */
 export interface Attempted {
   readonly delivery: Claimed;
   readonly attemptedAt: Date;
@@ -15,8 +14,8 @@ export interface Attempted {
 }
 
 /**
- * Writes many attempts down in one statement. Of what is no longer held nothing is written: somebody else has tried it
- * since, and it is for them to say how it ended.
+ * Records many attempts in one statement. It skips deliveries whose lease was lost, because another process has attempted them
+ * since.
  */
 export async function recordResults(db: Database, results: readonly Attempted[]): Promise<void> {
   await disableGone(db, results);
@@ -55,7 +54,7 @@ async function write(db: Queryable, results: readonly Attempted[]): Promise<void
   );
 }
 
-/** First, so that whoever sees such a delivery failed also sees its webhook disabled. */
+/** Runs first, so that a delivery that failed with 410 is never seen with an active webhook. */
 async function disableGone(db: Database, results: readonly Attempted[]): Promise<void> {
   const gone = new Map(
     results

@@ -9,15 +9,15 @@ export interface RecorderOptions {
   write(results: readonly Attempted[]): Promise<void>;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** After this long somebody else has the delivery, and what we know of it counts no more. */
+  /** After this time the lease has expired, and the result no longer counts. */
   readonly keepMs: number;
 }
 
 export interface Recorder {
-  /** Results that are not written down yet. */
+  /** Results not recorded yet. */
   readonly waiting: number;
   add(result: Attempted): void;
-  /** Returns when everything is written, or so much time has passed. */
+  /** Resolves when everything is recorded, or after `graceMs`. */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -25,9 +25,9 @@ const mostPerWrite = 200;
 const gatherMs = 10;
 const retryMs = 250;
 
-/** Gathers results while the ones before are being written: under load one commit serves many. */
+/** Collects results while the previous batch is written, so that under load one commit records many. */
 export function createRecorder({ write, logger, clock, keepMs }: RecorderOptions): Recorder {
-  const trouble = createTrouble(logger, {}, 'what became of deliveries cannot be written down');
+  const trouble = createTrouble(logger, {}, 'delivery results cannot be recorded');
   const gathered: { readonly result: Attempted; readonly until: number }[] = [];
   let writing: Promise<void> | undefined;
   let ended = false;
@@ -50,11 +50,11 @@ export function createRecorder({ write, logger, clock, keepMs }: RecorderOptions
     writing = undefined;
   }
 
-  /** One that the database will not take must not keep the others from being written. */
+  /** A result that the database rejects must not block the others. */
   async function writeOneByOne(batch: readonly { readonly result: Attempted }[]): Promise<void> {
     for (const { result } of batch) {
       await write([result]).catch((err: unknown) => {
-        logger.error({ err, delivery: result.delivery.id }, 'what became of a delivery could not be written down');
+        logger.error({ err, delivery: result.delivery.id }, 'a delivery result could not be recorded');
       });
     }
   }

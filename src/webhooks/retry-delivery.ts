@@ -8,7 +8,7 @@ import { bodyOf } from './payload.ts';
 import { testEvent } from './test-event.ts';
 import { findWebhook, type WebhookStatus } from './webhook.ts';
 
-/** Replays what has ended, well or badly, as if it were new: the same event, and all its retries again. */
+/** Replays a finished delivery: the same event, with a full set of retries. */
 export async function retryDelivery(tx: Transaction, caller: Caller, id: string): Promise<DeliveryRow> {
   const { accountId } = caller;
   const { rows: found } = await tx.query<{ status: string; webhook_status: WebhookStatus | null }>(
@@ -29,7 +29,7 @@ export async function retryDelivery(tx: Transaction, caller: Caller, id: string)
   return rows[0] as DeliveryRow;
 }
 
-/** An event that tells nothing, to try out a receiver. */
+/** Sends a test event, to try out a receiver. */
 export async function sendTestEvent(tx: Transaction, caller: Caller, webhookId: string): Promise<DeliveryRow> {
   const { accountId } = caller;
   const webhook = await findWebhook(tx, accountId, webhookId);

@@ -1,19 +1,18 @@
-/** How long to wait after each failed attempt; after the last of them there is no other. */
+/** The delay after each failed attempt. After the last one the delivery has failed. */
 export type RetrySeconds = readonly number[];
 
-/** What becomes of a delivery after an attempt. */
 export type NextStep =
   | { readonly status: 'delivered' | 'failed' }
   | { readonly status: 'pending'; readonly afterSeconds: number };
 
 export interface AttemptResult {
-  /** Null when no answer came. */
+  /** Null if no response arrived. */
   readonly responseCode: number | null;
-  /** Of how many failed attempts since it was created or replayed this is the last. */
+  /** The number of this attempt since the delivery was created or replayed, from 1. */
   readonly attemptOfCycle: number;
 }
 
-/** The receiver wants no more of these, ever (RFC 9110). */
+/** 410 Gone: the receiver wants no further requests (RFC 9110). */
 export const goneCode = 410;
 
 export function nextStep(
@@ -24,6 +23,6 @@ export function nextStep(
   if (responseCode !== null && responseCode >= 200 && responseCode < 300) return { status: 'delivered' };
   const seconds = retrySeconds[attemptOfCycle - 1];
   if (seconds === undefined || responseCode === goneCode) return { status: 'failed' };
-  // A tenth more or less: what failed together does not come back together.
+  // 10% jitter, so that deliveries that failed together are not retried together.
   return { status: 'pending', afterSeconds: seconds * (0.9 + 0.2 * random()) };
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 
 const prefix = 'whsec_';
 
-/** A secret in the form of Standard Webhooks holds its key as base64; one that holds none could never be verified. */
+/** A `whsec_` secret holds its key in base64 (Standard Webhooks). Without a valid key no receiver could verify a signature. */
 export function isUsableSecret(secret: string): boolean {
   if (!secret.startsWith(prefix)) return true;
   return /^[A-Za-z0-9+/]{2,}={0,2}$/.test(secret.slice(prefix.length));
@@ -15,8 +15,8 @@ export interface SignedMessage {
 }
 
 /**
- * Two signatures of the same body. Ours is over the body alone, with the secret as it was given. The one of Standard
- * Webhooks also covers id and time, and takes the bytes that a `whsec_` secret encodes.
+ * Two signatures of the same body. `x-paywright-signature` covers the body alone and uses the secret as given. The Standard
+ * Webhooks signature also covers id and timestamp and uses the key that a `whsec_` secret encodes.
  */
 export function signatureHeaders(
   secret: string,

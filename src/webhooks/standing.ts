@@ -1,30 +1,30 @@
 /**
- * What a receiver's latest answers have earned it. A quick one is given more at once, so that it is kept busy; a slow one
- * is moved to a lane where it waits among its like.
+ * A receiver's limits, derived from its recent response times. A fast receiver gets a growing window; a slow one moves to a lane
+ * of its own.
  */
 export interface Standing {
   readonly lane: Lane;
-  /** How many deliveries may be held for it, under way or next. */
+  /** How many deliveries may be in memory for it, queued or in progress. */
   readonly window: number;
 }
 
 export type Lane = 'quick' | 'slow';
 
-/** Requests under way in each lane, to all receivers together. One account has an eighth of them at most. */
+/** Concurrent requests per lane. One account gets at most an eighth of them. */
 export const laneSlots: Readonly<Record<Lane, number>> = { quick: 256, slow: 256 };
 
-/** Requests under way to one receiver, whatever its window. */
+/** Concurrent requests to one receiver, whatever its window. */
 const mostRequests = 32;
 
 const firstWindow = 4;
 const widestWindow = 128;
 
-/** Who takes longer, or never answers, holds its slots so long that others would feel it. */
+/** A slower receiver holds its slots long enough to delay others. */
 const slowMs = 2_000;
 
 export const newcomer: Standing = { lane: 'quick', window: firstWindow };
 
-/** A failure that comes quickly costs nobody anything: only time counts. */
+/** Only the duration counts, because a fast failure delays nobody. */
 export function afterAttempt({ lane, window }: Standing, durationMs: number): Standing {
   if (durationMs >= slowMs) return { lane: 'slow', window: firstWindow };
   if (lane === 'slow') return newcomer;

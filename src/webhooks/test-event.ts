@@ -1,2 +1,2 @@
-/** Sent only when its owner asks for it, whatever the webhook is registered for. */
+/** Sent only on request, whatever events the webhook is registered for. */
 export const testEvent = 'webhook.test';

@@ -25,14 +25,13 @@ export const selectWebhook =
 const mostPerAccount = 20;
 
 export interface NewWebhook {
-  /** By whose key it is made. */
   readonly caller: Pick<Caller, 'accountId' | 'keyId' | 'tier'>;
   readonly url: string;
   readonly events: readonly string[];
   readonly secret: string | undefined;
 }
 
-/** From this commit on its events are recorded. */
+/** From this commit on, its events are recorded. */
 export async function createWebhook(
   tx: Transaction,
   secrets: Secrets,
@@ -45,7 +44,7 @@ export async function createWebhook(
     [accountId],
   );
   if (present.length >= mostPerAccount) throw webhookErrors.too_many_webhooks();
-  // Those that are deleted stay for 30 days.
+  // Deleted webhooks stay for 30 days, so a daily cap limits their number.
   await countToday(tx, caller, 'webhooks');
   const id = newId('whk');
   await tx.query(
@@ -64,12 +63,12 @@ export async function createWebhook(
   return rows[0] as WebhookRow;
 }
 
-/** What waits for it is ended afterwards, in bounded steps, by whoever delivers. */
+/** The delivery loop fails its pending deliveries afterwards, in bounded steps. */
 export async function deleteWebhook(tx: Transaction, accountId: bigint, id: string): Promise<void> {
   if ((await endWebhooks(tx, accountId, [id])) === 0) throw webhookErrors.webhook_not_found();
 }
 
-/** The same for several. Answers how many of them had not ended before. */
+/** Returns how many of them were not deleted before. */
 export async function endWebhooks(tx: Transaction, accountId: bigint, ids: readonly string[]): Promise<number> {
   await holdWebhooks(tx, accountId);
   const { rowCount } = await tx.query(
@@ -81,7 +80,7 @@ export async function endWebhooks(tx: Transaction, accountId: bigint, ids: reado
   return rowCount ?? 0;
 }
 
-/** Its receiver wants no more. Answers whether it was active until now. */
+/** For a receiver that answered 410. Returns whether the webhook was active. */
 export async function disableWebhook(tx: Transaction, accountId: bigint, id: string): Promise<boolean> {
   await holdWebhooks(tx, accountId);
   const { rowCount } = await tx.query(
@@ -100,7 +99,7 @@ export async function findWebhook(db: Queryable, accountId: bigint, id: string):
   return row;
 }
 
-/** One change at a time per account. Postings do not wait for this lock, nor it for them. */
+/** Serializes changes per account. Postings do not wait for this lock. */
 async function holdWebhooks(tx: Transaction, accountId: bigint): Promise<void> {
   await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
 }

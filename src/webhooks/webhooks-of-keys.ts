@@ -1,7 +1,7 @@
 import type { OnKeyRotated, OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import { endWebhooks } from './webhook.ts';
 
-/** Names the webhooks that were made with keys that end, and ends them too if that is wished. Where all keys end, it is all of them. */
+/** Lists the webhooks created with revoked keys, and ends them if requested. If all keys are revoked, it lists all webhooks. */
 export const webhooksOfEndedKeys: OnKeysEnded = async (tx, { accountId, keys, webhooks }) => {
   const { rows } = await tx.query<{ id: string; url: string }>(
     `SELECT id, url FROM webhooks
@@ -18,7 +18,7 @@ export const webhooksOfEndedKeys: OnKeysEnded = async (tx, { accountId, keys, we
   return rows;
 };
 
-/** The webhooks of a rotated key belong to the new one: revoking the new key names them. */
+/** The webhooks of a rotated key belong to the new key, so that revoking the new key lists them. */
 export const moveWebhooksOfKey: OnKeyRotated = async (tx, { accountId, from, to }) => {
   await tx.query('UPDATE webhooks SET key_id = $3 WHERE account_id = $1 AND key_id = ANY ($2)', [accountId, from, to]);
 };

@@ -196,7 +196,7 @@ describe('refusing to start', () => {
 
   test('a folder that cannot be made', async () => {
     expect(await refusal({ PORT: '0' }, '/proc/paywright/data')).toBe(
-      'DATA_DIR is /proc/paywright/data, which cannot be made.',
+      'DATA_DIR is /proc/paywright/data, which cannot be created.',
     );
   });
 

@@ -5,16 +5,15 @@ import { createBriefMemory } from '../../../src/shopping/search/brief-memory.ts'
 import { type Fields, fieldsOf, type UcpVersion } from '../ucp-versions.ts';
 import { protocolError } from './refusal-reply.ts';
 
-/** What an agent says of itself in its profile. */
 export interface AgentProfile {
   readonly capabilities: Fields;
-  /** As they stand there, whatever they are. */
+  /** Unchecked. */
   readonly keys: readonly unknown[];
 }
 
 export interface AgentProfiles {
   read(url: string, version: UcpVersion): Promise<AgentProfile>;
-  /** Once more from its place; at most once in a while, so that nobody makes us ask and ask. */
+  /** Fetches it again, but at most once per cache period. */
   readAgain(url: string, version: UcpVersion): Promise<AgentProfile>;
 }
 
@@ -22,7 +21,7 @@ const keepMs = 60_000;
 const mostBytes = 256 * 1024;
 const patienceMs = 3_000;
 
-/** Profiles of agents, of which this shop trusts those on this machine and those of the service that it knows. */
+/** Profiles of agents. The shop trusts only profiles on this machine and at the service's PUBLIC_URL. */
 export function createAgentProfiles({
   clock,
   publicUrl,
@@ -42,7 +41,7 @@ export function createAgentProfiles({
     return profile;
   }
 
-  /** The profile for a version: at its address, or where that one says. What it says in turn is not followed. */
+  /** The profile for a version: at the given URL, or where that profile points. Only one step is followed. */
   async function read(url: string, version: UcpVersion): Promise<AgentProfile> {
     let profile = await fetchProfile(url);
     const told = fieldsOf(profile['ucp']);

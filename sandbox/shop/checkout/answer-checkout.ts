@@ -21,20 +21,20 @@ export interface Counter {
 
 export type Verb = 'create' | 'show' | 'update' | 'complete' | 'cancel';
 
-/** What is asked of a checkout, by whichever door it came. */
+/** A checkout request, over REST or MCP. */
 export interface CheckoutCall {
   readonly version: UcpVersion;
   readonly verb: Verb;
-  /** Empty when a checkout is created. */
+  /** Empty for `create`. */
   readonly sessionId: string;
   readonly origin: string;
   readonly body: unknown;
   readonly request: KeyedRequest;
-  /** Throws unless whoever asks may. */
+  /** Throws unless the agent is admitted. */
   readonly admit: () => Promise<void>;
 }
 
-/** Answers also when it refuses. */
+/** Turns a refusal into its response. */
 export async function answerCall(call: CheckoutCall, counter: Counter): Promise<ShopReply> {
   try {
     return await answer(call, counter);
@@ -44,7 +44,7 @@ export async function answerCall(call: CheckoutCall, counter: Counter): Promise<
   }
 }
 
-/** The door over REST. Undefined for any other address. */
+/** Checkout over REST. Undefined for any other path. */
 export async function answerCheckout(message: ShopMessage, counter: Counter): Promise<ShopReply | undefined> {
   const call = readCall(message);
   if (call === undefined) return undefined;

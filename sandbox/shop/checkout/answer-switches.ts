@@ -11,8 +11,8 @@ const request = z.strictObject({
 });
 
 /**
- * `GET` and `POST /switches`, for people on this machine who want to see failures. Not under the shop's own name, by which
- * others may reach it, and not for a page in a browser, which could not say that it sends JSON.
+ * `GET` and `POST /switches`, to simulate failures. Only under a loopback name, because the shop's own name may be reachable by
+ * others. Requiring JSON keeps web pages out.
  */
 export async function answerSwitches(
   { url, method, headers, body }: ShopMessage,

@@ -5,14 +5,13 @@ import { noSession } from './refusal-reply.ts';
 import type { Session } from './session.ts';
 import type { BookChange } from './tables.ts';
 
-/** A request that was found to be in order. */
 export interface Ask {
   readonly version: UcpVersion;
   readonly origin: string;
-  /** Empty when a checkout is created. */
+  /** Empty for `create`. */
   readonly sessionId: string;
   readonly body: unknown;
-  /** What is written down so that the same request gets the same answer; without one, that it was begun. */
+  /** The journal entry that makes a retry return the same response; without a reply it records that the request began. */
   readonly keep: (sessionId: string, reply?: ShopReply) => BookChange;
 }
 

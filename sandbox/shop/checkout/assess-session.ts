@@ -1,7 +1,7 @@
 import { chosenOption } from './price-session.ts';
 import type { Destination, Notice, Session, SessionLine } from './session.ts';
 
-/** A checkout's status as UCP names it. */
+/** UCP's checkout status. */
 type Status =
   | 'incomplete'
   | 'requires_escalation'
@@ -20,7 +20,7 @@ interface Circumstances {
   readonly refuseAddress: boolean;
 }
 
-/** What may happen next with a checkout, and what is missing. Decided anew each time, because stock runs out. */
+/** The status of a checkout and what it lacks. Computed on each request, because stock changes. */
 export function assessSession(session: Session, circumstances: Circumstances): Assessment {
   if (session.state === 'completing') return { status: 'complete_in_progress', notices: [] };
   if (session.state !== 'open') return { status: session.state, notices: [] };
@@ -84,7 +84,7 @@ function ask(code: string, content: string, path: string): Notice {
   return { code, content, severity: 'recoverable', path };
 }
 
-/** Whether there is somewhere to send it to, so that ways to send it can be offered. */
+/** Whether the address is complete, so that shipping options can be offered. */
 export function isDeliverable(session: Session, circumstances: Circumstances): boolean {
   return aboutShipping(session, circumstances).every(({ code }) => code === 'option_required');
 }

@@ -1,24 +1,24 @@
 import { z } from 'zod';
 
-/** How the shop behaves. Whoever tests a client of it can make it difficult, late, silent or dishonest. */
+/** How the shop behaves. Tests use it to simulate a slow, silent or dishonest shop. */
 export const shopBehaviour = z.strictObject({
-  /** Delivers to no address. */
+  /** Rejects every address. */
   refuseAddress: z.boolean().default(false),
-  /** Asks for a person, when a checkout is created or only when it is completed. */
+  /** Requires the buyer on create or on complete. */
   askForBuyer: z.enum(['create', 'complete']).nullable().default(null),
-  /** Every price has risen by so much by the time a checkout is completed. */
+  /** Raises every price by so many cents before completion. */
   raisePriceBy: z.int().min(0).default(0),
-  /** Redeems so much more than its total (less, when it is negative), */
+  /** Redeems more than its total, or less if negative. */
   redeemMore: z.int().default(0),
-  /** or in another currency, */
+  /** Redeems in another currency. */
   redeemCurrency: z.enum(['USD', 'EUR']).nullable().default(null),
-  /** or once more under another key, when it was paid. */
+  /** Redeems a second time under another key. */
   redeemTwice: z.boolean().default(false),
-  /** Takes the payment, says that it did not pass, and records no order. */
+  /** Redeems, then reports a failed payment and records no order. */
   refuseAfterRedeeming: z.boolean().default(false),
-  /** Waits so long before it says that there is an order, */
+  /** Delays the response after recording the order. */
   answerLateMs: z.int().min(0).max(600_000).default(0),
-  /** and then says it in this way: not at all, twice, as something that nobody can read, or as an error. */
+  /** Then answers never, twice, with garbage or with an error. */
   answer: z.enum(['never', 'twice', 'garbage', 'error']).nullable().default(null),
 });
 

@@ -3,7 +3,7 @@ import { type Ask, findSession } from './ask.ts';
 import type { Desk } from './desk.ts';
 import { showSession } from './show-session.ts';
 
-/** Cancels what nobody has begun to pay. Whether it was canceled is told by the status alone. */
+/** Cancels a checkout whose payment has not begun. The status in the response tells whether it was canceled. */
 export async function cancelSession(desk: Desk, ask: Ask): Promise<ShopReply> {
   const { origin, keep } = ask;
   const found = findSession(desk, ask);

@@ -9,26 +9,26 @@ import { noSession, protocolError } from './refusal-reply.ts';
 export interface CheckAgentOptions {
   readonly clock: Clock;
   readonly profiles: AgentProfiles;
-  /** By which hosts the shop is called. */
+  /** The shop's hosts. */
   readonly authorities: readonly string[];
 }
 
-/** How old a signature may be. */
+/** The maximum age of a signature. */
 const maxAgeMs = 300_000;
 
-/** Lets in who has a profile, and may speak with us about checkouts. */
+/** Admits an agent whose profile lists the checkout. */
 export async function checkAgent(message: ShopMessage, version: UcpVersion, agents: CheckAgentOptions): Promise<void> {
   await checkProfile(profileUrlOf(message), version, agents);
 }
 
-/** The same where a tool was called, which names the profile among its arguments. */
+/** For MCP, where the arguments name the profile. */
 export async function checkProfile(url: unknown, version: UcpVersion, { profiles }: CheckAgentOptions): Promise<void> {
   if (typeof url !== 'string')
     throw protocolError('invalid_profile_url', 'meta["ucp-agent"].profile must name a profile.');
   requireCapabilities(await profiles.read(url, version), version);
 }
 
-/** Lets in who has also signed this very request. */
+/** Also requires a valid signature of this request. */
 export async function checkSignedAgent(
   message: ShopMessage,
   version: UcpVersion,
@@ -43,7 +43,7 @@ export async function checkSignedAgent(
   let profile = await profiles.read(url, version);
   let verified = await verify(profile);
   if (!verified.ok && verified.code === 'key_not_found') {
-    // The agent may have taken a new key since we last looked.
+    // The agent may have a new key.
     profile = await profiles.readAgain(url, version);
     verified = await verify(profile);
   }
@@ -58,7 +58,7 @@ function profileUrlOf({ headers }: ShopMessage): string {
   throw protocolError('invalid_profile_url', 'UCP-Agent must say profile="…".');
 }
 
-/** Whoever cannot say where a thing is to be sent cannot buy here. */
+/** An agent without the fulfillment capability cannot send an address, so it cannot buy here. */
 function requireCapabilities({ capabilities }: AgentProfile, version: UcpVersion): void {
   const missing = [checkoutCapability, fulfillmentCapability].filter((name) => {
     const entries = capabilities[name];

@@ -9,7 +9,7 @@ import type { Notice, Session } from './session.ts';
 import type { Payments } from './settle-payments.ts';
 import { circumstancesOf, showSession } from './show-session.ts';
 
-/** Sells: the price is still the one that was told, the things are taken from the shelf, and only then is the money asked for. */
+/** Checks that the price is unchanged, reserves the stock, and only then redeems the payment. */
 export async function completeSession(desk: Desk, ask: Ask, payments: Payments): Promise<ShopReply> {
   const { books, shelf, behaviour } = desk;
   const { origin, body, keep } = ask;
@@ -39,7 +39,7 @@ export async function completeSession(desk: Desk, ask: Ask, payments: Payments):
     currency: behaviour().redeemCurrency ?? session.currency,
   };
   const completing: Session = { ...session, state: 'completing', paymentRefused: undefined, attempt };
-  // From here on it goes to its end, whatever happens to this process or to whoever asked.
+  // From here on the payment is carried through, even if this process or the client goes away.
   await books.commit([...taken, ['session', session.id, completing], keep(session.id)]);
   await payments.begin(session.id);
 
@@ -55,7 +55,6 @@ const priceChanged: Notice = {
   path: '$.totals',
 };
 
-/** The prices as of now. */
 function price(session: Session, { shelf, behaviour }: Desk): Session {
   const lines = session.lines.map((line) => {
     const { cents, shippingCents } = shelf.find(line.itemId) ?? line;
@@ -64,7 +63,7 @@ function price(session: Session, { shelf, behaviour }: Desk): Session {
   return { ...session, lines };
 }
 
-/** There is an order, and whoever asked is to find out the hard way. */
+/** Applies the configured fault to the response of a recorded order. */
 function answerOddly(reply: ShopReply, { behaviour }: Desk): ShopReply {
   const { answerLateMs: lateMs, answer } = behaviour();
   if (answer === 'never') return { ...reply, oddity: 'held' };

@@ -5,16 +5,16 @@ import type { ShopBehaviour } from './behaviour.ts';
 import type { Shelf } from './shelf.ts';
 import type { Books } from './tables.ts';
 
-/** What everybody who handles checkouts has within reach. */
+/** What every checkout step needs. */
 export interface Desk {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly books: Books;
   readonly shelf: Shelf;
   readonly behaviour: () => ShopBehaviour;
-  /** Made when it is first needed, and written down before anybody sees it. */
+  /** Created on first use and stored before it is used. */
   readonly signingKey: () => Promise<SigningKey>;
-  /** The only thing that the shop knows about the service that pays it. */
+  /** All that the shop knows about the service that pays it. */
   readonly publicUrl: () => string;
   readonly domain: string;
 }

@@ -3,7 +3,7 @@ import type { Contents } from './read-body.ts';
 import { noSession } from './refusal-reply.ts';
 import type { Notice, Session, SessionLine } from './session.ts';
 
-/** What create and update write into a checkout: everything in it is replaced, and priced as of now. */
+/** Replaces the whole content of a checkout, at current prices. Used by create and update. */
 export function fillSession(
   session: Pick<Session, 'id' | 'version' | 'expiresAt' | 'destination'>,
   contents: Contents,
@@ -53,7 +53,7 @@ function unavailable(content: string, index: number): Notice {
   return { code: 'item_unavailable', content, severity: 'unrecoverable', path: `$.line_items[${index}]` };
 }
 
-/** The chosen one of those that came along, the only one of them, or the one that we know by this id. */
+/** The selected destination, the only one sent, or the known one with this id. */
 function chooseDestination({ destinations = [], destinationId }: Contents, known: Session['destination']) {
   if (destinationId === undefined) return destinations.length === 1 ? destinations[0] : undefined;
   return destinations.find(({ id }) => id === destinationId) ?? (known?.id === destinationId ? known : undefined);

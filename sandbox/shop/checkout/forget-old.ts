@@ -1,14 +1,14 @@
 import type { BookChange, Books } from './tables.ts';
 
-/** How long an answer is given again under its key, and a checkout that has ended is still shown. */
+/** How long responses and ended checkouts are kept. */
 const keptMs = 48 * 3_600_000;
 
-/** However young they are, no more are kept than this. */
+/** Limits regardless of age. */
 const mostAnswers = 50_000;
 const mostSessions = 10_000;
 const atOnce = 100;
 
-/** What to take out of the books, a little at a time: the oldest stand first. Orders, and what is being paid, stay. */
+/** Old entries to delete, a few at a time, oldest first. Orders and payments in progress stay. */
 export function forgetOld(books: Books, now: number): readonly BookChange[] {
   const changes: BookChange[] = [];
   let answers = books.count('answer');

@@ -2,20 +2,20 @@ import { existsSync, mkdirSync, readFileSync, renameSync, truncateSync } from 'n
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** What becomes of one entry; null takes it away. */
+/** A change of one entry; null deletes it. */
 export type Change<Tables> = {
   [Table in keyof Tables & string]: readonly [table: Table, id: string, value: Tables[Table] | null];
 }[keyof Tables & string];
 
-/** Entries by table and id, kept by writing down every change and nothing else. */
+/** Entries by table and id, stored as a log of changes. */
 export interface Journal<Tables> {
   get<Table extends keyof Tables & string>(table: Table, id: string): Tables[Table] | undefined;
-  /** In the order in which they were first written. */
+  /** In the order of their first write. */
   all<Table extends keyof Tables & string>(table: Table): Iterable<readonly [id: string, value: Tables[Table]]>;
   count(table: keyof Tables & string): number;
   /**
-   * All of these changes or none. Everybody here sees them at once; they are on the disk when the promise is kept, and with
-   * them everything that was there before. Whoever is told of them is told then.
+   * Applies all changes or none. They are visible at once and durable, together with all earlier ones, when the promise resolves.
+   * Only then may a client learn of them.
    */
   commit(changes: readonly Change<Tables>[]): Promise<void>;
   close(): Promise<void>;
@@ -27,10 +27,10 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Below this it does not pay to write a journal anew. */
+/** Below this size compaction is not worthwhile. */
 const fewLines = 1_000;
 
-/** Reads a journal and goes on with it. Without a file it is kept in memory alone. */
+/** Opens a journal. Without a file it exists in memory only. */
 export async function openJournal<Tables>(file: string | undefined): Promise<Journal<Tables>> {
   const tables = new Map<string, Map<string, unknown>>();
   const tableOf = (name: string) => {
@@ -53,10 +53,10 @@ export async function openJournal<Tables>(file: string | undefined): Promise<Jou
   let handle: FileHandle | undefined;
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
-  /** After a failed write nobody knows how the file ends, so nothing more is written to it. */
+  /** After a failed write the end of the file is unknown, so nothing more is written. */
   let broken: unknown;
 
-  /** While the disk is busy with some lines, others gather, and go to it together. */
+  /** While one batch is written, further lines gather for the next. */
   async function write(path: string): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting;
@@ -97,7 +97,7 @@ export async function openJournal<Tables>(file: string | undefined): Promise<Jou
   };
 }
 
-/** What was being written when the power went has no end of line. Nobody was told of it, so it goes. */
+/** A line without an end was cut off by a crash. No client learned of it, so it is dropped. */
 function readLines(file: string): readonly string[] {
   if (!existsSync(file)) return [];
   const bytes = readFileSync(file);
@@ -106,7 +106,7 @@ function readLines(file: string): readonly string[] {
   return bytes.toString('utf8', 0, end).split('\n').slice(0, -1);
 }
 
-/** A file is there for good only when its folder is written too. */
+/** A new file is durable only after its folder is synced. */
 async function openDurably(file: string): Promise<FileHandle> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const handle = await open(file, 'a', 0o600);
@@ -120,7 +120,7 @@ async function syncFolder(file: string): Promise<void> {
   await folder.close();
 }
 
-/** Everything that is left, in a file that takes the place of the old one when it is complete. */
+/** Compacts the journal into a new file that replaces the old one when complete. */
 async function writeAnew(file: string, alive: readonly unknown[]): Promise<void> {
   const next = `${file}.next`;
   const handle = await open(next, 'w', 0o600);

@@ -5,19 +5,18 @@ import type { Ask } from './ask.ts';
 import { protocolError } from './refusal-reply.ts';
 import type { Books, KeptAnswer } from './tables.ts';
 
-/** Carries out a request once for each Idempotency-Key, however often it comes. */
+/** Runs a request once per Idempotency-Key. */
 export interface Once {
   run(request: KeyedRequest, tell: TellAgain, act: (keep: Ask['keep']) => Promise<ShopReply>): Promise<ShopReply>;
 }
 
-/** What was asked, and the key that it was asked under, if it had one. */
 export interface KeyedRequest {
   readonly key: unknown;
-  /** The same for the same request, and for no other. */
+  /** Identical only for identical requests. */
   readonly fingerprint: string;
 }
 
-/** Tells how a checkout stands, when the answer to a request was lost on the way to the disk. */
+/** Shows the checkout if the stored request has no response, because a crash came in between. */
 type TellAgain = (sessionId: string) => ShopReply;
 
 interface Running {
@@ -55,7 +54,6 @@ function tellAgain({ reply, sessionId }: KeptAnswer, tell: TellAgain): ShopReply
   return reply === undefined ? tell(sessionId) : { ...reply, type: 'application/json; charset=utf-8' };
 }
 
-/** Which request it was, byte by byte. */
 export function fingerprintOf(what: string, content: string | Buffer): string {
   return createHash('sha256').update(`${what}\n`).update(content).digest('base64url');
 }

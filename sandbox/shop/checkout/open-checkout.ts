@@ -23,27 +23,26 @@ import { createShelf } from './shelf.ts';
 import { createSwitches, type ShopSwitches } from './switches.ts';
 import type { Books, Tables } from './tables.ts';
 
-/** The part of a shop that takes orders. */
 export interface Checkout {
   readonly switches: ShopSwitches;
   products(): readonly ShopProduct[];
-  /** The newest first. */
+  /** Newest first. */
   orders(): readonly Order[];
   findOrder(id: string): Order | undefined;
   /** A checkout that has not ended. */
   findSession(id: string): Session | undefined;
   paymentHandlers(): object;
   publicKey(): Promise<PublicJwk>;
-  /** Undefined for an address that is none of its own. */
+  /** Undefined for a path of another part of the shop. */
   answer(message: ShopMessage): Promise<ShopReply | undefined>;
-  /** The same for a request that came as the call of a tool. */
+  /** For a tool call over MCP. */
   call(call: ToolCall): Promise<ShopReply>;
-  /** Asks for no money any more, so that nobody waits for an answer. */
+  /** Stops redeeming payments, so that closing does not wait for responses. */
   stopAsking(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A call of a tool, by an agent that names its profile. What it may do follows from the checkout's id, which nobody guesses. */
+/** A tool call over MCP. The unguessable checkout id authorizes it. */
 interface ToolCall extends Omit<CheckoutCall, 'admit'> {
   readonly profile: unknown;
 }
@@ -51,12 +50,12 @@ interface ToolCall extends Omit<CheckoutCall, 'admit'> {
 export interface CheckoutOptions {
   readonly catalog: readonly ShopProduct[];
   readonly domain: string;
-  /** The hosts by which it is called. */
+  /** The shop's hosts. */
   readonly authorities: () => readonly string[];
-  /** Where the service is that pays it. */
+  /** The service that pays the shop. */
   readonly publicUrl: () => string;
   readonly logger: Logger;
-  /** Where it keeps what it knows; without one it forgets when it closes. */
+  /** Where its journal is; without one it forgets everything on close. */
   readonly folder: string | undefined;
   readonly clock?: Clock;
 }

@@ -8,10 +8,10 @@ import {
 import type { Desk } from './desk.ts';
 import { handlerId } from './read-body.ts';
 
-/** How the shop can be paid, as its profile and every checkout list it. */
+/** The payment handlers, as listed in the profile and in every checkout. */
 export function paymentHandlers({ publicUrl, domain }: Pick<Desk, 'publicUrl' | 'domain'>): object {
   const url = publicUrl();
-  // For a moment at the start nobody knows yet where the service will be.
+  // At start the service's URL is not known yet.
   if (url === '') return {};
   return {
     [handlerName(url)]: [

@@ -18,7 +18,7 @@ const expressCents = 900;
 export const linePrice = ({ cents, quantity }: SessionLine) => cents * quantity;
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
-/** The ways to send these things: what is heavy costs something for each piece, and haste costs more. */
+/** Shipping options: heavy products cost per piece, express costs extra. */
 export function shippingOptions(lines: readonly SessionLine[]): readonly ShippingOption[] {
   const cents = sum(lines.map(({ shippingCents, quantity }) => shippingCents * quantity));
   return [
@@ -31,7 +31,7 @@ export function chosenOption({ lines, optionId }: Session): ShippingOption | und
   return shippingOptions(lines).find(({ id }) => id === optionId);
 }
 
-/** What everything costs. The parts add up to the total; tax is in the prices. */
+/** The parts add up to the total; prices include tax. */
 export function totalsOf(session: Session): readonly Total[] {
   const subtotal = sum(session.lines.map(linePrice));
   const option = chosenOption(session);

@@ -6,7 +6,7 @@ import type { Buyer, Destination } from './session.ts';
 
 const text = z.string().max(200);
 const id = z.string().min(1).max(100);
-/** What UCP has, and this shop does not look at. It is named so that agents who go by the tools' schemas send it. */
+/** UCP fields that this shop ignores. They are declared so that agents which follow the tool schemas may send them. */
 const ignored = z.unknown().optional();
 
 const destination = z.object({
@@ -35,7 +35,7 @@ const method = z.object({
     .optional(),
 });
 
-/** What create and update are told. */
+/** The body of create and update. */
 export const contents = z.object({
   line_items: z
     .array(z.object({ id: id.optional(), item: z.object({ id }), quantity: z.int().min(1).max(1_000) }))
@@ -59,7 +59,6 @@ export const contents = z.object({
   attribution: ignored,
 });
 
-/** What is to be bought and where it goes, as create and update tell it. */
 export interface Contents {
   readonly lines: readonly { readonly id: string; readonly itemId: string; readonly quantity: number }[];
   readonly buyer?: Buyer | undefined;
@@ -89,7 +88,7 @@ export function readContents(body: unknown): Contents {
   };
 }
 
-/** What complete is told. */
+/** The body of complete. */
 export const payment = z.object({
   payment: z.object({
     instruments: z
@@ -113,10 +112,10 @@ export const payment = z.object({
   attribution: ignored,
 });
 
-/** The id under which the shop lists the one way to pay. */
+/** The id of the shop's only payment handler. */
 export const handlerId = 'paywright';
 
-/** The credential to redeem; undefined when it is for a way to pay that the shop does not know. */
+/** The credential to redeem; undefined for an unknown payment method. */
 export function readToken(body: unknown): string | undefined {
   const { instruments } = read(payment, body).payment;
   const chosen = instruments.find(({ selected }) => selected === true) ?? instruments[0];

@@ -3,7 +3,7 @@ import { fieldsOf } from '../ucp-versions.ts';
 import type { Desk } from './desk.ts';
 import type { Attempt } from './session.ts';
 
-/** What came of asking for the money. Only a clear answer is an answer: everything else is asked again. */
+/** Anything but a clear answer is `unknown` and is retried. */
 export type Redemption =
   | { readonly outcome: 'redeemed'; readonly paidBy: string }
   | { readonly outcome: 'refused'; readonly reason: string }
@@ -11,10 +11,10 @@ export type Redemption =
 
 const patienceMs = 5_000;
 
-/** Answers that refuse this request and say nothing about the payment. */
+/** Status codes that say nothing about the payment. */
 const comeBack = new Set([408, 424, 425, 429]);
 
-/** Presents a credential to whoever has issued it. The same key asks for the same thing, however often. */
+/** Redeems a credential with its issuer, idempotently under the same key. */
 export async function redeemCredential(
   { publicUrl, signingKey, domain }: Desk,
   checkoutId: string,

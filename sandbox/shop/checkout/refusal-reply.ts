@@ -2,7 +2,7 @@ import { json, type ShopReply } from '../message.ts';
 import type { UcpVersion } from '../ucp-versions.ts';
 import type { Notice } from './session.ts';
 
-/** Ends a request with this answer. */
+/** Ends a request with this response. */
 export class ShopRefusal extends Error {
   readonly reply: ShopReply;
 
@@ -28,14 +28,14 @@ const statuses = {
   unavailable: 503,
 } as const;
 
-/** What UCP calls an error of the protocol: nobody has looked at the checkout yet. */
+/** A UCP protocol error: the checkout was not touched. */
 export function protocolError(code: keyof typeof statuses, content: string): ShopRefusal {
   const status = statuses[code];
   const headers = status === 503 ? { headers: { 'Retry-After': '60' } } : {};
   return new ShopRefusal(json({ code, content }, { status, ...headers }));
 }
 
-/** An outcome of business with nothing to show for it. */
+/** A business outcome without a checkout to show. */
 export function noSession(version: UcpVersion, notice: Notice): ShopRefusal {
   return new ShopRefusal(json({ ucp: { version, status: 'error' }, messages: [{ type: 'error', ...notice }] }));
 }

@@ -1,6 +1,6 @@
 import type { UcpVersion } from '../ucp-versions.ts';
 
-/** A line of a checkout, with the price that was told when it was last changed. */
+/** A line with the price that was last shown. */
 export interface SessionLine {
   readonly id: string;
   readonly itemId: string;
@@ -11,7 +11,7 @@ export interface SessionLine {
   readonly quantity: number;
 }
 
-/** Where it goes, in the words of UCP. */
+/** A UCP destination. */
 export interface Destination {
   readonly id: string;
   readonly first_name?: string | undefined;
@@ -32,7 +32,7 @@ export interface Buyer {
   readonly phone_number?: string | undefined;
 }
 
-/** A credential that is being redeemed: what is asked for, and under which key, however often it takes. */
+/** A redemption in progress, with its idempotency key for retries. */
 export interface Attempt {
   readonly key: string;
   readonly token: string;
@@ -49,16 +49,16 @@ export interface Session {
   readonly buyer?: Buyer | undefined;
   readonly destination?: Destination | undefined;
   readonly optionId?: string | undefined;
-  /** A person has to look at it first. */
+  /** The buyer must confirm it on the shop's pages. */
   readonly needsBuyer: boolean;
-  /** Why the last payment did not pass. */
+  /** Why the last payment failed. */
   readonly paymentRefused?: string | undefined;
   readonly attempt?: Attempt | undefined;
   readonly orderId?: string | undefined;
   readonly expiresAt: number;
 }
 
-/** Something that the shop says about a checkout (UCP: a message of type error). */
+/** A UCP message of type error. */
 export interface Notice {
   readonly code: string;
   readonly content: string;
@@ -66,7 +66,7 @@ export interface Notice {
   readonly path?: string;
 }
 
-/** An order as the shop remembers it: no more of the address than is shown. */
+/** An order. It keeps no more of the address than the pages show. */
 export interface Order {
   readonly id: string;
   readonly checkoutId: string;
@@ -78,6 +78,6 @@ export interface Order {
   readonly name: string;
   readonly city: string;
   readonly placedAt: number;
-  /** Whoever paid knows the order by this. */
+  /** The payer's id of the order. */
   readonly paidBy: string;
 }

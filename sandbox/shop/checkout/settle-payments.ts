@@ -5,22 +5,22 @@ import { type Redemption, redeemCredential } from './redeem-credential.ts';
 import { placeOrder, takeBack } from './settle-session.ts';
 
 export interface Payments {
-  /** Asks for the money of a checkout. Kept when the first answer is there; what is still unknown then is asked on. */
+  /** Redeems the payment of a checkout. Resolves after the first answer; an unknown outcome is retried in the background. */
   begin(sessionId: string): Promise<void>;
-  /** Asks nobody any more; what is unknown is asked when the shop opens again. */
+  /** Stops retrying; the next start resumes. */
   stop(): Promise<void>;
 }
 
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
-/** Sees every payment to its end, also those that were under way when the shop was last closed. */
+/** Carries every payment to its end, including those that were in progress at the last stop. */
 export function settlePayments(desk: Desk): Payments {
   const { books, logger } = desk;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
-  /** True when it is known what became of it, and written down. */
+  /** Returns whether the outcome is known and stored. */
   async function ask(sessionId: string): Promise<boolean> {
     const session = books.get('session', sessionId);
     if (session?.attempt === undefined) return true;

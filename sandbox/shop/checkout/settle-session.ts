@@ -5,7 +5,7 @@ import type { BookChange } from './tables.ts';
 
 const firstNumber = 1_001;
 
-/** It is paid: there is an order, and the checkout has ended. */
+/** Records the order and completes the checkout. */
 export function placeOrder(session: Session, paidBy: string, { books, clock }: Desk): readonly BookChange[] {
   const { lines, currency, destination } = session;
   const option = chosenOption(session);
@@ -29,7 +29,7 @@ export function placeOrder(session: Session, paidBy: string, { books, clock }: D
   ];
 }
 
-/** It is not paid: what was reserved goes back to the shelf, and the checkout may be completed in another way. */
+/** Returns the stock and reopens the checkout for another payment. */
 export function takeBack(session: Session, why: string, { shelf }: Desk): readonly BookChange[] {
   const open: Session = { ...session, state: 'open', attempt: undefined, paymentRefused: why };
   return [...shelf.putBack(session.lines), ['session', session.id, open]];

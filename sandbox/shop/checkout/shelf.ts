@@ -2,20 +2,20 @@ import { type ShopProduct, variantsOf } from '../catalog.ts';
 import type { SessionLine } from './session.ts';
 import type { BookChange, Books } from './tables.ts';
 
-/** The products as they are now, and how many of each there are. */
+/** Current products and their stock. */
 export interface Shelf {
   products(): readonly ShopProduct[];
-  /** By the id that a checkout uses: that of the variant, whose title and price it then has. */
+  /** By the id of the variant; the result has its title and price. */
   find(itemId: string): ShopProduct | undefined;
   stockOf(slug: string): number;
-  /** What to write down when these things leave the shelf; undefined when there are not enough. */
+  /** The changes that reserve the stock; undefined if there is not enough. */
   take(lines: readonly SessionLine[]): readonly BookChange[] | undefined;
   putBack(lines: readonly SessionLine[]): readonly BookChange[];
-  /** Undefined for a product that is not there. */
+  /** Undefined for an unknown product. */
   change(slug: string, to: { readonly cents?: number; readonly stock?: number }): BookChange | undefined;
 }
 
-/** So many that a sandbox does not run out by itself. */
+/** Enough that a sandbox does not run out. */
 const plenty = 1_000_000;
 
 export function createShelf(catalog: readonly ShopProduct[], books: Books): Shelf {
@@ -39,7 +39,7 @@ export function createShelf(catalog: readonly ShopProduct[], books: Books): Shel
     return ['product', slug, { cents: cents ?? asItIs(product).cents, stock: stock ?? stockOf(slug) }];
   }
 
-  /** Several lines may be about one product. */
+  /** Several lines may be for one product. */
   function move(lines: readonly SessionLine[], sign: 1 | -1): readonly BookChange[] {
     const stocks = new Map<string, number>();
     for (const { slug, quantity } of lines) stocks.set(slug, (stocks.get(slug) ?? stockOf(slug)) + sign * quantity);

@@ -10,11 +10,11 @@ import type { Notice, Session } from './session.ts';
 interface ShowOptions {
   readonly origin: string;
   readonly status?: number;
-  /** What there is to say besides what follows from the checkout itself. */
+  /** Messages in addition to those that follow from the checkout. */
   readonly notices?: readonly Notice[];
 }
 
-/** A checkout as UCP shows it. The two versions differ in small things only. */
+/** A checkout as UCP describes it. The two versions differ slightly. */
 export function showSession(
   session: Session,
   desk: Desk,
@@ -68,7 +68,7 @@ export function circumstancesOf({ shelf, behaviour }: Desk) {
   return { stockOf: shelf.stockOf, refuseAddress: behaviour().refuseAddress };
 }
 
-/** One parcel for everything. How it can be sent is told when it is known where it goes. */
+/** One parcel for everything. Options are listed once the address is complete. */
 function showMethod(session: Session, desk: Desk, version: UcpVersion): object {
   const { destination, lines, optionId } = session;
   const everything = lines.map(({ id }) => id);

@@ -3,12 +3,12 @@ import { type ShopBehaviour, shopBehaviour } from './behaviour.ts';
 import type { Shelf } from './shelf.ts';
 import type { Books } from './tables.ts';
 
-/** How the shop is made to behave. Behaviour lasts until it is set again or the shop opens anew; prices and stock last. */
+/** Controls the shop's behaviour. Behaviour lasts until it is set again or the shop restarts; prices and stock persist. */
 export interface ShopSwitches {
   readonly behaviour: ShopBehaviour;
-  /** What is not named is as by default, so nothing at all heals it. */
+  /** Omitted fields get their defaults, so `{}` restores normal behaviour. */
   behave(behaviour?: Partial<ShopBehaviour>): void;
-  /** Throws for a product that is not there. */
+  /** Throws for an unknown product. */
   setProduct(slug: string, to: { readonly cents?: number; readonly stock?: number }): Promise<void>;
 }
 

@@ -1,15 +1,15 @@
 import type { Change, Journal } from './journal.ts';
 import type { Order, Session } from './session.ts';
 
-/** What the shop writes down. */
+/** The tables of the shop's journal. */
 export interface Tables {
-  /** Its signing key. */
+  /** The signing key. */
   readonly secret: string;
-  /** What differs from the catalog, by slug. */
+  /** Changes to the catalog, by slug. */
   readonly product: { readonly cents: number; readonly stock: number };
   readonly session: Session;
   readonly order: Order;
-  /** By Idempotency-Key: what was asked, and the answer once there is one. */
+  /** By Idempotency-Key: the request and, once known, its response. */
   readonly answer: KeptAnswer;
 }
 

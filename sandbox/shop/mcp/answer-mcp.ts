@@ -5,19 +5,19 @@ import { callTool } from './call-tool.ts';
 import { RpcError, type RpcRequest } from './rpc.ts';
 import { toolsOf } from './tools.ts';
 
-/** The versions of MCP whose requests look like this, the newest first. */
+/** Compatible MCP versions, newest first. */
 const spoken = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
 
 /**
- * The door for agents that speak MCP over streamable HTTP: one request each, answered at once, without a session or a stream. Undefined
- * for any other address, and where the shop has nothing to offer by UCP.
+ * MCP over streamable HTTP: one request at a time, without sessions or streams. Undefined for any other path and for a shop
+ * without UCP.
  */
 export async function answerMcp(request: ShopRequest): Promise<ShopReply | undefined> {
   const { shop, url, method, headers, origin, body } = request;
   const { version, rest } = readUcpPath(url.pathname) ?? {};
   if (version === undefined || rest !== '/mcp' || toolsOf(shop).length === 0) return undefined;
   if (method !== 'POST') return { status: 405, type: 'text/plain', body: '', headers: { Allow: 'POST' } };
-  // A page of somebody else's, in a browser on this machine, has no business here.
+  // Rejects foreign web pages in a local browser.
   if (headers.origin !== undefined && headers.origin !== origin) return { status: 403, type: 'text/plain', body: '' };
   const { id, method: called, params } = fieldsOf(body);
   const hasId = typeof id === 'string' || typeof id === 'number';
@@ -27,7 +27,7 @@ export async function answerMcp(request: ShopRequest): Promise<ShopReply | undef
     if (fieldsOf(body)['jsonrpc'] !== '2.0' || typeof called !== 'string') {
       throw new RpcError(-32_600, 'This is no request of JSON-RPC 2.0.');
     }
-    // Nothing that is only told changes anything here.
+    // Notifications have no effect.
     if (id === undefined) return { status: 202, type: 'application/json', body: '' };
     if (!hasId) throw new RpcError(-32_600, 'The id of a request is text or a number.');
     return await answerRequest(request, version, { id, method: called, params: fieldsOf(params) });
@@ -54,7 +54,7 @@ async function answerRequest(request: ShopRequest, version: UcpVersion, rpc: Rpc
   return json({ jsonrpc: '2.0', id: rpc.id, result: answer() });
 }
 
-/** In the version that the client speaks, if the shop does; else the client decides whether it goes on. */
+/** The client's version if supported; otherwise the client decides. */
 function describeServer(name: string, { protocolVersion }: Fields): object {
   return {
     protocolVersion: spoken.find((version) => version === protocolVersion) ?? spoken[0],

@@ -27,13 +27,13 @@ export async function callTool(request: ShopRequest, version: UcpVersion, rpc: R
     origin,
     body: args['checkout'],
     profile: fieldsOf(agent)['profile'],
-    // What only names who asks, and how, is no part of what is asked.
+    // `meta` says who asks and how, so it is not part of the fingerprint.
     request: { key, fingerprint: fingerprintOf(`mcp ${version} ${tool.name}`, JSON.stringify(asked)) },
   });
   return toResult(rpc, reply);
 }
 
-/** As they came, once they are known to have the form that the tool says. */
+/** Validates the arguments and returns them unchanged. */
 function readArguments(tool: Tool, given: unknown): Fields {
   const { meta } = fieldsOf(given);
   if (typeof fieldsOf(fieldsOf(meta)['ucp-agent'])['profile'] !== 'string') {
@@ -54,10 +54,10 @@ const aboutProfiles = new Set([
   'version_unsupported',
 ]);
 
-/** What the shop says over REST, in the form of MCP: an outcome of business is a result, an error of the protocol an error. */
+/** Translates a REST response to MCP: a business outcome is a result, a protocol error an error. */
 function toResult({ id }: RpcRequest, reply: ShopReply): ShopReply {
   const told = readJson(String(reply.body));
-  // What nobody can read over REST, nobody can read here.
+  // A deliberately malformed response stays malformed.
   if (told === undefined) return reply;
   if (reply.status < 400) {
     const result = { content: [{ type: 'text', text: String(reply.body) }], structuredContent: told };

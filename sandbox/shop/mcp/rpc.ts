@@ -6,7 +6,7 @@ export interface RpcRequest {
   readonly params: Fields;
 }
 
-/** Ends a request with an error of JSON-RPC. */
+/** Ends a request with a JSON-RPC error. */
 export class RpcError extends Error {
   readonly code: number;
   readonly data: object | undefined;

@@ -7,14 +7,14 @@ import type { CatalogVerb } from '../ways/ucp.ts';
 const agent = { 'ucp-agent': z.object({ profile: z.string() }) };
 const key = z.string().min(16).max(255);
 const meta = z.object({ ...agent, 'idempotency-key': key.optional() });
-/** What sells or ends something has to have a key. */
+/** Completing and canceling require an idempotency key. */
 const keyedMeta = z.object({ ...agent, 'idempotency-key': key });
 
 const id = z.string().min(1).max(100);
 const ids = z.array(id).min(1).max(50);
 const text = z.string().max(1_000);
 const ignored = z.unknown().optional();
-/** What every request to the catalog may say, and this shop does not look at. */
+/** UCP fields that this shop ignores. */
 const besides = { context: ignored, signals: ignored, attribution: ignored, filters: ignored };
 
 interface ToolOf<Kind extends string, Does extends string> {
@@ -37,7 +37,7 @@ function tool<Kind extends string, Does extends string>(
   return { kind, verb, name, description, schema, inputSchema: z.toJSONSchema(schema, { io: 'input' }) };
 }
 
-/** Named and shaped as UCP's `mcp.openrpc.json` has it, which is the same in both versions as far as this shop goes. */
+/** Names and shapes follow UCP's `mcp.openrpc.json`, in which both versions agree here. */
 const catalogTools: readonly Tool[] = [
   tool(
     ['catalog', 'search'],

@@ -7,7 +7,7 @@ type Colour = readonly [red: number, green: number, blue: number];
 
 const pictureSize = 400;
 
-/** How large the drawing is within the picture. */
+/** The scale of the drawing. */
 const zoom = 1.22;
 const rowsInATurn = 20;
 
@@ -16,8 +16,8 @@ const white: Colour = [255, 255, 255];
 const sunlight: Colour = [255, 250, 240];
 
 /**
- * A picture of a product, as PNG: a few soft shapes on a pale ground, with the light from the upper left. A few rows at a
- * time, because the process that draws it answers requests as well.
+ * Draws a product as PNG: soft shapes on a pale ground, lit from the upper left. It yields every few rows, because the process
+ * also answers requests.
  */
 export async function drawPicture(drawing: Drawing): Promise<Buffer> {
   const size = pictureSize;
@@ -62,7 +62,6 @@ function mixPaints(drawing: Drawing): Readonly<Record<Layer['paint'] | 'ground',
   };
 }
 
-/** What stands on the ground darkens it. */
 function shadowAt(x: number, y: number): number {
   const distance = Math.hypot((x - 0.06) / 0.78, (y - 0.74) / 0.13);
   return distance < 1 ? (1 - distance) ** 0.8 : 0;

@@ -1,4 +1,3 @@
-/** What is drawn of a product. */
 export interface Drawing {
   readonly form: Form;
   readonly colour: string;

@@ -1,12 +1,12 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** Eight bits of red, green and blue for each pixel. */
+/** Eight bits per channel, RGB. */
 export function encodePng(width: number, height: number, pixels: Buffer): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([8, 2, 0, 0, 0], 8);
-  // Each line is written as the difference to the pixel before, which is next to nothing on a smooth ground.
+  // The Sub filter stores the difference to the previous pixel, which compresses smooth areas well.
   const stride = width * 3;
   const lines = Buffer.alloc((stride + 1) * height);
   for (let row = 0; row < height; row++) {

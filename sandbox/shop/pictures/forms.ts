@@ -14,7 +14,7 @@ import {
   without,
 } from './shapes.ts';
 
-/** One coat of paint. The body of a form takes the product's pattern. */
+/** The body takes the product's pattern. */
 export interface Layer {
   readonly shape: Shape;
   readonly paint: 'colour' | 'accent' | 'shade' | 'light' | 'leaf' | 'flame' | 'body';
@@ -23,7 +23,7 @@ export interface Layer {
 const body = (shape: Shape): Layer => ({ shape, paint: 'body' });
 const of = (paint: Layer['paint'], shape: Shape): Layer => ({ shape, paint });
 
-/** From the back to the front. */
+/** From back to front. */
 export const forms: Readonly<Record<Form, readonly Layer[]>> = {
   mug: [
     of('colour', without(ring(0.46, 0.08, 0.24, 0.065), box(-0.1, 0.08, 0.5, 0.6))),

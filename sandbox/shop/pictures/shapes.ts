@@ -1,4 +1,4 @@
-/** How far a point lies outside of a shape; negative inside. The picture reaches from −1 to 1, downwards and to the right. */
+/** The signed distance of a point from a shape; negative inside. Coordinates run from −1 to 1, right and down. */
 export type Shape = (x: number, y: number) => number;
 
 export const circle =
@@ -11,7 +11,7 @@ export const ellipse =
   (x, y) => {
     const [dx, dy] = [(x - cx) / rx, (y - cy) / ry];
     const length = Math.hypot(dx, dy);
-    // Near enough to the true distance for a smooth edge.
+    // An approximation that is good enough for a smooth edge.
     const slope = Math.hypot(dx / rx, dy / ry) || 1;
     return (length * (length - 1)) / slope;
   };
@@ -24,7 +24,6 @@ export const box =
     return Math.hypot(Math.max(dx, 0), Math.max(dy, 0)) + Math.min(Math.max(dx, dy), 0) - rounding;
   };
 
-/** A stroke from one point to another. */
 export const stroke =
   (x1: number, y1: number, x2: number, y2: number, halfWidth: number): Shape =>
   (x, y) => {
@@ -33,7 +32,7 @@ export const stroke =
     return Math.hypot(x - x1 - dx * along, y - y1 - dy * along) - halfWidth;
   };
 
-/** Stands upright; its half width may change from top to bottom. */
+/** An upright shape whose width changes from top to bottom. */
 export const tapered =
   (cx: number, top: number, bottom: number, halfTop: number, halfBottom: number, rounding = 0.06): Shape =>
   (x, y) => {

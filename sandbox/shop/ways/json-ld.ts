@@ -2,7 +2,7 @@ import { type ShopProduct, variantsOf } from '../catalog.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { Shop } from '../shop.ts';
 
-/** What the pages tell search engines. The search page has no prices, as those of most shops. */
+/** The JSON-LD of the pages. The search page has no prices, like most shops'. */
 
 export function describeSite(shop: Shop, origin: string): object {
   return {

@@ -3,10 +3,10 @@ import { json, type ShopReply } from '../message.ts';
 import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
 
-/** The shop's one currency: what is priced in another does not stand in this search, which tells none. */
+/** Shopify's search states no currency, so products in another one are left out. */
 const currency = 'USD';
 
-/** Predictive search as Shopify's storefronts have it. */
+/** Predictive search as in Shopify's storefronts. */
 export function answerShopify({ url, method, shop, origin }: ShopRequest): ShopReply | undefined {
   if (method !== 'GET') return undefined;
   if (url.pathname === '/cart.js') {
@@ -53,7 +53,7 @@ function describe(
   };
 }
 
-/** The document of one product, which names its variants. */
+/** A product's document, which lists its variants. */
 function describeDocument(product: ShopProduct): object {
   return {
     id: product.id,

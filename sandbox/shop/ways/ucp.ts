@@ -4,7 +4,7 @@ import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
 import { fieldsOf, lookupCapability, readUcpPath, searchCapability, type UcpVersion } from '../ucp-versions.ts';
 
-/** UCP's catalog over REST. Undefined for any other address. */
+/** UCP's catalog over REST. Undefined for any other path. */
 export function answerUcp(request: ShopRequest): ShopReply | undefined {
   const { version, rest = '' } = readUcpPath(request.url.pathname) ?? {};
   const [, name] = /^\/catalog\/(search|lookup|product)$/.exec(rest) ?? [];
@@ -14,7 +14,7 @@ export function answerUcp(request: ShopRequest): ShopReply | undefined {
 
 export type CatalogVerb = 'search' | 'lookup' | 'product';
 
-/** What is asked of the catalog, by whichever door it came. */
+/** A catalog request, over REST or MCP. */
 export function readCatalog(
   verb: CatalogVerb,
   asked: Pick<ShopRequest, 'shop' | 'origin' | 'body'>,
@@ -45,7 +45,7 @@ function search({ shop, origin, body }: Asked, version: UcpVersion): object {
 
 const mostIds = 50;
 
-/** Products and variants by their ids. Each variant says which id has led to it, and what is not there is said so. */
+/** Finds products and variants by id. Each variant names the id that matched, and unknown ids are reported. */
 function lookup({ shop, origin, body }: Asked, version: UcpVersion): object {
   const { ids } = fieldsOf(body);
   const wanted = [...new Set((Array.isArray(ids) ? ids : []).slice(0, mostIds).map(String))];

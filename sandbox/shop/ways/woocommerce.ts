@@ -5,14 +5,14 @@ import type { ShopRequest } from '../shop.ts';
 
 const route = '/wc/store/v1/products';
 
-/** WooCommerce's Store API, with the search that it has: the phrase as a whole, in the title, the newest first. */
+/** WooCommerce's Store API with its real search: the whole phrase, in titles only, newest first. */
 export function answerWooCommerce({ url, method, shop, origin }: ShopRequest): ShopReply | undefined {
   const plain = url.pathname === '/' ? url.searchParams.get('rest_route') : undefined;
   if (method !== 'GET' || (url.pathname !== `/wp-json${route}` && plain !== route)) return undefined;
   if (url.searchParams.get('type') === 'variation') return json(describeVariations(shop.products, { url, origin }));
   const phrase = url.searchParams.get('search')?.trim().toLowerCase();
   const perPage = Math.min(100, Math.max(1, Number(url.searchParams.get('per_page') ?? 10) || 10));
-  // Whoever does not search is shown everything; whoever searches for nothing finds nothing.
+  // Without `search` it lists everything; an empty search finds nothing.
   const found = shop.products
     .filter(({ title }) => phrase === undefined || (phrase !== '' && title.toLowerCase().includes(phrase)))
     .reverse();
@@ -22,7 +22,7 @@ export function answerWooCommerce({ url, method, shop, origin }: ShopRequest): S
   );
 }
 
-/** The sizes of these products, each as a product of its own. */
+/** Each size as a product of its own. */
 function describeVariations(
   products: readonly ShopProduct[],
   { url, origin }: { readonly url: URL; readonly origin: string },

@@ -1,22 +1,25 @@
-/** Readers for answers of strangers: whatever has another type than it should is not there. */
+/** Lenient readers for untrusted JSON: a value of an unexpected type counts as missing. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Never the prototype's: a field is there only when the answer has it. */
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
-/** One thing where there should be a list is a list of one; more than these many are not looked at. */
+/** Wraps a single value in a list. Ignores everything after the first `most` entries. */
 export function listOf(value: unknown, most = 100): readonly unknown[] {
   if (value === undefined || value === null) return [];
   return Array.isArray(value) ? value.slice(0, most) : [value];
 }
 
-/** Nothing that is shown, sent or compared is longer; the rest is not even looked at. */
+export function booleanOf(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
+/** Longer than anything that is shown, sent or compared. */
 const longestText = 4_000;
 
-/** Text, or a number where text was meant. What neither an address nor the database can hold is no text. */
+/** A text, or a number as text. Text that a URL or PostgreSQL cannot hold counts as missing. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   if (typeof value !== 'string') return undefined;

@@ -6,7 +6,7 @@ export interface FoundFrontPage extends FrontPage {
   readonly url: string;
 }
 
-/** Read at most once in a search, for whichever platform needs it first. */
+/** Each search fetches the front page at most once, whichever platform needs it first. */
 const read = new WeakMap<MerchantSite, Promise<FoundFrontPage>>();
 
 export function frontPage(site: MerchantSite, query: string): Promise<FoundFrontPage> {
@@ -14,7 +14,7 @@ export function frontPage(site: MerchantSite, query: string): Promise<FoundFront
   if (known !== undefined) return known;
   const reading = fetchFrontPage(site, query);
   read.set(site, reading);
-  // Each platform hears how it went; until one asks, it is no fault.
+  // Each platform awaits the promise itself; this only prevents an unhandled rejection.
   reading.catch(() => {});
   return reading;
 }
@@ -24,7 +24,7 @@ async function fetchFrontPage(site: MerchantSite, query: string): Promise<FoundF
   if (answer.status >= 400) throw notOffered('a front page');
   const { url } = answer;
   const page = await answer.read(readFrontPage, { url, site: { origin: site.origin, name: site.name }, query });
-  // Where its headers say the WordPress API is.
+  // The Link header can name the WordPress API.
   const header = String(answer.headers['link'] ?? '').slice(0, 2_000);
   const named = /<([^<>]{1,500})>;\s*rel="?https:\/\/api\.w\.org\/"?/.exec(header)?.[1];
   return { ...page, url, wordPressApi: named ?? page.wordPressApi };

@@ -4,31 +4,27 @@ import { MerchantTrouble, notOffered } from '../search/merchant-trouble.ts';
 import type { Candidate } from '../search/product.ts';
 import { frontPage } from './front-page.ts';
 import { type Results, readProductPage, readResults } from './tasks.ts';
-import { withBrand } from './with-brand.ts';
 
 const pagesAtOnce = 4;
 
-/** Any shop whose pages describe their products for search engines (schema.org): searched as a person would, page by page. */
+/** Any shop that describes its products with schema.org markup. It is searched through its own search page and product pages. */
 export const jsonLdPlatform: MerchantPlatform = {
   name: 'json-ld',
   async *search(site, query) {
-    const results = await findResults(site, query);
+    const { products, links } = await findResults(site, query);
+    yield* products;
+    if (products.length > 0) return;
     let described = false;
-    for (const candidate of results.products) {
+    for await (const candidate of readProductPages(site, links)) {
       described = true;
-      yield* withBrand(site, query, candidate);
+      yield candidate;
     }
-    if (described) return;
-    for await (const candidate of readProductPages(site, results.links)) {
-      described = true;
-      yield* withBrand(site, query, candidate);
-    }
-    // Pages that describe no products prove no shop, and "nothing found" would be a guess.
-    if (!described && results.links.length > 0) throw notOffered('pages that describe products');
+    // Pages without product markup do not prove that this is a shop, so an empty result would be a guess.
+    if (!described && links.length > 0) throw notOffered('pages that describe products');
   },
 };
 
-/** The first search page that leads anywhere; nowhere, if a search that the site itself declares has found nothing. */
+/** The first search page with products or product links. Empty if a search that the site declares found nothing. */
 async function findResults(site: MerchantSite, query: string): Promise<Results> {
   const { searchPages } = await frontPage(site, query);
   const here = { origin: site.origin, name: site.name };
@@ -51,7 +47,7 @@ async function findResults(site: MerchantSite, query: string): Promise<Results> 
   throw last;
 }
 
-/** A few at a time, each as soon as it is there. */
+/** Fetches a few pages in parallel and yields each product as soon as it arrives. */
 async function* readProductPages(site: MerchantSite, links: readonly string[]): AsyncGenerator<Candidate> {
   const waiting = [...links];
   const under = new Map<number, Promise<{ key: number; found: readonly Candidate[]; trouble?: unknown }>>();

@@ -5,11 +5,10 @@ import type { MerchantSite } from '../search/merchant-site.ts';
 import { notOffered } from '../search/merchant-trouble.ts';
 import type { Candidate } from '../search/product.ts';
 import { readCartCurrency, readPageCurrency, readShopifyVariants, readSuggestions } from './tasks.ts';
-import { withBrand } from './with-brand.ts';
 
 const documentsAtOnce = 4;
 
-/** Shopify's predictive search, which every shop's own theme uses. */
+/** Shopify's predictive search, which the shop's own theme uses. */
 export const shopifyPlatform: MerchantPlatform = {
   name: 'shopify',
   async *search(site, query) {
@@ -25,12 +24,11 @@ export const shopifyPlatform: MerchantPlatform = {
     if (found.count === 0) return;
     const currency = await findCurrency(site, found.firstAddress);
     const priced = currency === undefined ? found : await answer.read(readSuggestions, { currency });
-    const products = await inParallel(priced?.products ?? [], documentsAtOnce, (one) => withVariants(site, one));
-    for (const product of products) yield* withBrand(site, query, product);
+    yield* await inParallel(priced?.products ?? [], documentsAtOnce, (one) => withVariants(site, one));
   },
 };
 
-/** The search names no variants; the document of each product does. A product whose document cannot be read can still be shown. */
+/** The search lists no variants; each product's document does. If it cannot be read, the product is still shown. */
 async function withVariants(site: MerchantSite, product: Candidate): Promise<Candidate> {
   const page = product.url === undefined ? undefined : parseUrl(product.url, site.origin);
   if (page === undefined || !site.isWithin(page)) return product;
@@ -41,8 +39,8 @@ async function withVariants(site: MerchantSite, product: Candidate): Promise<Can
 }
 
 /**
- * The search tells no currency, and it is not the shop's but the visitor's, by where the request comes from. The cart, asked
- * from the same place, knows it; so does the page of a product.
+ * The search states no currency, and Shopify picks one by the visitor's location. The cart, requested from the same place, states
+ * it; so does a product page.
  */
 async function findCurrency(site: MerchantSite, firstAddress: string | undefined): Promise<string | undefined> {
   const cart = await site.get(`${site.origin}/cart.js`, { accept: 'application/json' }).catch(() => undefined);

@@ -8,7 +8,7 @@ import type * as woocommerce from './reading/woocommerce.ts';
 export type { FrontPage, Results } from './reading/pages.ts';
 export type { StoreProduct, StoreProducts } from './reading/woocommerce.ts';
 
-/** What the parser reads for the adapters. The functions themselves are in `reading/`, which only its process loads. */
+/** Parser tasks of the adapters. Only the parser process loads the functions themselves, from `reading/`. */
 export const readFrontPage = taskOf<typeof pages.readFrontPage>('readFrontPage');
 export const readResults = taskOf<typeof pages.readResults>('readResults');
 export const readProductPage = taskOf<typeof pages.readProductPage>('readProductPage');

@@ -1,12 +1,15 @@
-import type { MerchantSite } from '../search/merchant-site.ts';
-import type { Candidate } from '../search/product.ts';
+import type { MerchantPlatform } from '../search/merchant-platform.ts';
 import { frontPage } from './front-page.ts';
 
-/** Where there is no brand stands the name of the shop. */
-export async function* withBrand(site: MerchantSite, query: string, candidate: Candidate): AsyncGenerator<Candidate> {
-  if (candidate.brand !== undefined) yield candidate;
-  else {
-    const page = await frontPage(site, query).catch(() => undefined);
-    yield { ...candidate, brand: page?.shopName };
-  }
+/** Fills in the shop's name as the brand of products without one. */
+export function withBrand(platform: MerchantPlatform): MerchantPlatform {
+  return {
+    ...platform,
+    async *search(site, query) {
+      for await (const candidate of platform.search(site, query)) {
+        const brand = candidate.brand ?? (await frontPage(site, query).catch(() => undefined))?.shopName;
+        yield { ...candidate, brand };
+      }
+    },
+  };
 }

@@ -5,27 +5,26 @@ import { notOffered } from '../search/merchant-trouble.ts';
 import type { Candidate } from '../search/product.ts';
 import { frontPage } from './front-page.ts';
 import { readStoreProducts, readStoreVariations, type StoreProduct, type StoreProducts } from './tasks.ts';
-import { withBrand } from './with-brand.ts';
 
 interface StoreApi {
   ask(parameters: Readonly<Record<string, string>>): Promise<StoreProducts>;
-  /** The products again, with their variants. */
+  /** Adds the variants. */
   withVariants(products: readonly StoreProduct[]): Promise<readonly Candidate[]>;
 }
 
-/** The Store API that every WooCommerce shop has for its own cart and product blocks. */
+/** The Store API, which every WooCommerce shop has for its own cart and product blocks. */
 export const wooCommercePlatform: MerchantPlatform = {
   name: 'woocommerce',
   async *search(site, query) {
     const { api, found } = await findApi(site, query);
     const products = found.count > 0 ? found.products : await searchWordByWord(api, query);
-    for (const product of await api.withVariants(products)) yield* withBrand(site, query, product);
+    yield* await api.withVariants(products);
   },
 };
 
 const route = '/wc/store/v1/products';
 
-/** The usual place, then the one that works without rewritten addresses, then the one that the front page names. */
+/** Tries the usual URL, then the one for servers without URL rewriting, then the one that the front page names. */
 async function findApi(site: MerchantSite, query: string): Promise<{ api: StoreApi; found: StoreProducts }> {
   const places = [
     async () => `${site.origin}/wp-json${route}?`,
@@ -81,7 +80,7 @@ function storeApiAt(site: MerchantSite, place: string): StoreApi {
   };
 }
 
-/** The shop looks for the phrase as a whole, so two words that stand apart are not found: each is asked for by itself. */
+/** The Store API matches the query as one phrase, so a query that finds nothing is repeated word by word. */
 async function searchWordByWord({ ask }: StoreApi, query: string): Promise<readonly StoreProduct[]> {
   const words = [...new Set(query.split(/\s+/).filter((word) => word.length > 2))]
     .sort((a, b) => b.length - a.length)

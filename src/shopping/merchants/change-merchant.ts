@@ -8,7 +8,7 @@ interface Owned {
   readonly domain: string;
 }
 
-/** Null takes it away: orders then reach the shop over UCP alone. */
+/** Null removes the URL: orders then reach the shop over UCP only. */
 export async function setOrdersUrl(
   tx: Transaction,
   { accountId, domain, ordersUrl }: Owned & { readonly ordersUrl: string | null },
@@ -27,8 +27,8 @@ export async function setOrdersUrl(
 }
 
 /**
- * The account has nothing to do with the domain any more. It stays closed until somebody proves it anew: what its site says
- * alone would be paid for under a name that is still bound to whom it belonged to. Whatever is owed is paid out first.
+ * Gives up a domain and pays out what it is owed. The domain stays disabled until an account proves it again: new orders would be
+ * owed to the domain's claimant, which is still bound to the former owner.
  */
 export async function giveUpDomain(tx: Transaction, ledger: Ledger, { accountId, domain }: Owned): Promise<void> {
   const { rowCount: owned } = await tx.query(

@@ -16,46 +16,48 @@ interface Tools {
   say(line: string): void;
 }
 
-/** `paywright merchant …`: which domains take orders, and who is paid for them. */
 export function addMerchantCommands(program: Command, { withDatabase, withMoney, say }: Tools): void {
-  const merchant = program.command('merchant').description('say which domains take orders, and who is paid for them');
+  const merchant = program
+    .command('merchant')
+    .description('manage the domains that take orders, and who is paid for them');
 
   merchant
     .command('enable <domain>')
-    .description('let a domain take orders, and give it to an account')
-    .option('--account <handle>', 'who is paid for its orders; gets what it is owed')
-    .option('--orders-url <url>', 'where its orders are sent, if it does not take them over UCP')
+    .description('let a domain take orders, and assign it to an account')
+    .option('--account <handle>', 'the account to be paid for its orders; also receives what the domain is owed')
+    .option('--orders-url <url>', 'where orders are sent if the shop does not take them over UCP')
     .action((given: string, options: { account?: string; ordersUrl?: string }) =>
       withMoney(async (parts) => {
         const domain = domainOrRefuse(given);
         const accountId = await accountOrRefuse(parts.db, options.account);
         const ordersUrl = ordersUrlOrRefuse(options.ordersUrl);
         const { redeemed, ordersSecret } = await enableMerchant(parts, { domain, accountId, ordersUrl });
-        say(`${domain} takes orders.`);
-        for (const { amount } of redeemed) say(`${text(amount)} that it was owed is paid out.`);
-        if (ordersSecret !== undefined) say(`Its orders are signed with ${ordersSecret} (shown only now).`);
+        say(`${domain} takes orders now.`);
+        for (const { amount } of redeemed) say(`Paid out ${text(amount)} that the domain was owed.`);
+        if (ordersSecret !== undefined)
+          say(`Orders are signed with this secret, which is shown only once: ${ordersSecret}`);
       }),
     );
 
   merchant
     .command('disable <domain>')
-    .description('take no more orders for a domain, whatever its site says')
+    .description('stop taking orders for a domain, whatever its site says')
     .action((given: string) =>
       withDatabase(async (db) => {
         const domain = domainOrRefuse(given);
         await disableMerchant(db, domain);
-        say(`${domain} takes no orders.`);
+        say(`${domain} takes no more orders.`);
       }),
     );
 
   merchant
     .command('list')
-    .description('every domain that was enabled or disabled')
+    .description('list all enabled and disabled domains')
     .action(() => withDatabase((db) => list(db, say)));
 
   merchant
     .command('show <domain>')
-    .description('its state, its account, and what is owed to it')
+    .description('show its state, its account, and what it is owed')
     .action((given: string) => withDatabase((db) => show(db, domainOrRefuse(given), say)));
 }
 
@@ -73,7 +75,7 @@ interface MerchantRow {
 const select = `SELECT m.*, (SELECT count(*)::integer FROM merchant_claims c WHERE c.domain = m.domain) AS claims
   FROM merchants m`;
 
-/** However many there are, only some are in memory at once. */
+/** Bounds memory however many domains there are. */
 const domainsAtOnce = 500;
 
 async function list(db: Queryable, say: Tools['say']): Promise<void> {
@@ -91,7 +93,7 @@ async function list(db: Queryable, say: Tools['say']): Promise<void> {
       const handle = account_id === null ? '-' : (names.get(account_id)?.handle ?? '-');
       say(`${state.padEnd(10)}${handle.padEnd(13)}${domain}`);
     }
-    if (rows.length === 0 && after === '') say('No domain is in the registry.');
+    if (rows.length === 0 && after === '') say('No domain is registered.');
     if (rows.length < domainsAtOnce) return;
     after = rows.at(-1)?.domain ?? after;
   }
@@ -105,7 +107,7 @@ async function show(db: Queryable, domain: string, say: Tools['say']): Promise<v
   const handle = (id: bigint | null | undefined) => (id ? (names.get(id)?.handle ?? '-') : '-');
   const line = (name: string, value: string) => say(`${name.padEnd(14)}${value}`);
   line('domain', domain);
-  line('state', row === undefined ? 'not in the registry: its site decides' : describeState(row));
+  line('state', row === undefined ? 'not registered: its site decides' : describeState(row));
   line('account', handle(row?.account_id));
   line('proved', row?.proved_at?.toISOString() ?? '-');
   line('orders to', row?.orders_url ?? '-');
@@ -129,7 +131,7 @@ async function countClaims(db: Queryable, domain: string): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Spelled as the service would spell it. The guard is the service's: it judges when it sends. */
+/** Uses the API's spelling. The address guard checks the host later, when a request is sent. */
 function domainOrRefuse(given: string): string {
   const read = readWebsite(given, {
     explainRefusal: (url) => (parseUrl(url) === undefined ? 'The URL is not valid.' : undefined),

@@ -9,14 +9,14 @@ import { newOrdersSecret } from './register-domain.ts';
 
 export interface Enabling {
   readonly domain: string;
-  /** Who is paid for its orders from now on. Left out, it stays as it is. */
+  /** The account to be paid for its orders. Undefined keeps the current owner. */
   readonly accountId: bigint | undefined;
   readonly ordersUrl: string | undefined;
 }
 
 export interface Enabled {
   readonly redeemed: readonly Posted[];
-  /** Made when orders are to be sent somewhere and there was none yet; the operator hands it to the shop. */
+  /** Set if a secret was created because orders go to a URL and there was none. The operator passes it on to the shop. */
   readonly ordersSecret: string | undefined;
 }
 
@@ -26,14 +26,14 @@ interface MerchantRow {
   readonly sealed_orders_secret: Buffer | null;
 }
 
-/** The operator lets a domain take orders, and may say whose it is: what it is owed goes there in the same commit. */
+/** The operator enables a domain and can assign it to an account. The same commit pays out what the domain is owed. */
 export async function enableMerchant(
   { db, ledger, secrets }: { readonly db: Database; readonly ledger: Ledger; readonly secrets: Secrets },
   { domain, accountId, ordersUrl }: Enabling,
 ): Promise<Enabled> {
   if (accountId !== undefined) await openDomainClaimant(db, domain);
   return db.transaction(async (tx) => {
-    // Whoever proves it meanwhile waits for us, or we for them.
+    // Creates the row so that the row lock below serializes this with a concurrent proof.
     await tx.query(
       "INSERT INTO merchants (domain, state, enabled_by) VALUES ($1, 'enabled', 'operator') ON CONFLICT DO NOTHING",
       [domain],
@@ -46,9 +46,9 @@ export async function enableMerchant(
     );
     const owner = accountId ?? before.account_id;
     if (owner === null && (await findClaimant(tx, { kind: 'domain', name: domain }))?.accountId) {
-      throw new Refusal(`${domain} was given up by the account that it belonged to. Say whose it is now: --account.`);
+      throw new Refusal(`The former owner gave up ${domain}. Name the new owner with --account.`);
     }
-    // An account that gets it from another must not be sent the other's orders, nor share a secret with it.
+    // A new owner must not receive the former owner's orders or share its secret.
     const isMoved = before.account_id !== null && before.account_id !== owner;
     const sendTo = ordersUrl ?? (isMoved ? null : before.orders_url);
     const kept = isMoved ? null : before.sealed_orders_secret;
@@ -71,7 +71,7 @@ export async function enableMerchant(
   });
 }
 
-/** The gate is closed from this commit on, whatever the site says. Its account and what it is owed stay as they are. */
+/** The domain takes no orders from this commit on, whatever its site says. Its account and what it is owed stay unchanged. */
 export async function disableMerchant(db: Database, domain: string): Promise<void> {
   await db.query(
     `INSERT INTO merchants (domain, state, disabled_by) VALUES ($1, 'disabled', 'operator')

@@ -1,18 +1,21 @@
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
-/** A domain that the registry knows. Of any other domain only its own site can say whether it takes orders. */
+/** A domain in the registry. For any other domain, its own site decides whether it takes orders. */
 export interface Merchant {
   readonly domain: string;
-  /** Who is paid for its orders. Null until somebody has proved the domain: what it is owed then waits under its name. */
+  /**
+   * The account that is paid for orders. Null until an account proves the domain; until then the ledger owes the money to the
+   * domain's name.
+   */
   readonly accountId: bigint | null;
-  /** Disabled closes the gate, whatever the site itself says. */
+  /** `disabled` overrides what the site says. */
   readonly state: 'enabled' | 'disabled';
-  /** Where its orders are sent, signed, unless it takes them over UCP. */
+  /** Signed orders are sent here unless the shop takes them over UCP. */
   readonly ordersUrl: string | null;
 }
 
-/** By the name that `readWebsite` gives; another spelling is another domain. */
+/** `domain` must be spelled as `readWebsite` returns it. */
 export async function findMerchant(db: Queryable, domain: string): Promise<Merchant | undefined> {
   const { rows } = await db.query<Merchant>(
     `SELECT domain, account_id AS "accountId", state, orders_url AS "ordersUrl" FROM merchants WHERE domain = $1`,
@@ -21,13 +24,13 @@ export async function findMerchant(db: Queryable, domain: string): Promise<Merch
   return rows[0];
 }
 
-/** The same, held until the caller's commit: nobody gives the domain to another account before that. */
+/** Finds the merchant and locks its row, so that its owner cannot change before the caller commits. */
 export async function holdMerchant(tx: Transaction, domain: string): Promise<Merchant | undefined> {
   await tx.query('SELECT FROM merchants WHERE domain = $1 FOR SHARE', [domain]);
   return findMerchant(tx, domain);
 }
 
-/** The domains that an account has proved or was given, the disabled ones too: their orders are still its own. */
+/** Includes disabled domains, because their orders still belong to the account. */
 export async function merchantsOf(db: Queryable, accountId: bigint): Promise<string[]> {
   const { rows } = await db.query<{ domain: string }>(
     'SELECT domain FROM merchants WHERE account_id = $1 ORDER BY domain',
@@ -36,7 +39,7 @@ export async function merchantsOf(db: Queryable, accountId: bigint): Promise<str
   return rows.map(({ domain }) => domain);
 }
 
-/** What orders to this domain are signed with. Undefined when it has none: then nothing can be sent to its ordersUrl. */
+/** The secret that signs orders to this domain. Without one, nothing can be sent to its ordersUrl. */
 export async function unsealOrdersSecret(
   db: Queryable,
   secrets: Pick<Secrets, 'open'>,

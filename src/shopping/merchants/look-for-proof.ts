@@ -6,10 +6,10 @@ import { bytesOf } from '../search/merchant-site.ts';
 import type { Proof } from './proof.ts';
 import type { readProof } from './reading/read-proof.ts';
 
-/** Undefined when it is there, else one sentence about what was found instead. */
+/** Undefined if the proof is there; otherwise a sentence that says what was found instead. */
 export type LookForProof = (proof: Proof) => Promise<string | undefined>;
 
-/** One line is all we ask for. Who has more in the file has the lines of others too. */
+/** Room for the lines of several accounts. */
 const mostBytes = 16_384;
 const timeoutMs = 5_000;
 const mostRedirects = 3;
@@ -17,8 +17,8 @@ const proofIn = taskOf<typeof readProof>('readProof');
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Reads the file as the domain itself gives it out. It may say that it is found with or without www., and nowhere else: what
- * another site shows is no proof, nor is a page that people are shown when something is not there.
+ * Fetches the proof from the domain itself. A redirect may only add or drop www.: a file on another site proves nothing, and
+ * neither does a custom error page.
  */
 export function createProofLook(
   { outgoing, parser }: { readonly outgoing: Outgoing; readonly parser: Parser },
@@ -54,7 +54,7 @@ export function createProofLook(
 
 function isSameFile(next: URL, first: URL): boolean {
   const name = (url: URL) => url.host.replace(/^www\./, '');
-  // Never from https down to http.
+  // Never downgrade from https to http.
   const isAsSafe = next.protocol === first.protocol || next.protocol === 'https:';
   return isAsSafe && name(next) === name(first) && next.pathname === first.pathname && next.username === '';
 }
@@ -73,7 +73,7 @@ async function judge(parser: Parser, answer: OutgoingAnswer, line: string): Prom
   }
 }
 
-/** In the spelling of the web, which is plain ASCII without markup. */
+/** The URL parser has turned it into plain ASCII without markup. */
 function showAddress({ host, pathname }: URL): string {
   const address = `${host}${pathname}`;
   return address.length > 120 ? 'another address' : address;

@@ -2,11 +2,11 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { merchantErrors } from './errors.ts';
 
-/** A domain as the account sees it that has registered it or was given it. */
+/** A domain as seen by the account that registered it or was assigned it. */
 export interface OwnMerchant {
   readonly domain: string;
   readonly status: 'unproved' | 'enabled' | 'disabled';
-  /** Null of a domain that the operator has given and nobody has registered. */
+  /** Null if the operator assigned the domain and the account never registered it. */
   readonly token: string | null;
   readonly ordersUrl: string | null;
   readonly sealedSecret: Buffer | null;
@@ -14,7 +14,7 @@ export interface OwnMerchant {
   readonly provedAt: Date | null;
 }
 
-/** What is the account's own stands in `merchants`; what it has only registered, in its claim. $1 is the account. */
+/** Owned domains are in `merchants`; domains that are only registered are in `merchant_claims`. $1 is the account. */
 const select = `SELECT domain, coalesce(m.state, 'unproved') AS status, c.token,
     CASE WHEN m.domain IS NULL THEN c.orders_url ELSE m.orders_url END AS "ordersUrl",
     CASE WHEN m.domain IS NULL THEN c.sealed_orders_secret ELSE m.sealed_orders_secret END AS "sealedSecret",
@@ -28,7 +28,7 @@ export async function findOwnMerchant(db: Queryable, accountId: bigint, domain: 
   return rows[0];
 }
 
-/** Newest first, and one more than asked for if there are more. The cursor is the domain that the page before ended with. */
+/** Newest first. Returns one row more than `limit` if there are more. The cursor is the last domain of the previous page. */
 export async function listOwnMerchants(
   db: Queryable,
   { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },

@@ -3,10 +3,10 @@ import type { Website } from '../search/website.ts';
 
 const path = '/.well-known/paywright-merchant.txt';
 
-/** What a domain is to show, and where, so that whoever registered it is known to be its owner. */
+/** The line that a domain must show, and where, to prove that the account owns it. */
 export interface Proof {
   readonly url: string;
-  /** One line of the file. It names the account, so that nobody is talked into putting up a stranger's. */
+  /** It names the account, so that a site owner is not tricked into publishing another account's line. */
   readonly content: string;
 }
 

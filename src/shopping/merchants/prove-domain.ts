@@ -14,14 +14,14 @@ interface Prover {
   readonly handle: string;
 }
 
-/** A domain that showed the token of an account. What is done with it is done in a transaction afterwards. */
+/** A domain that showed an account's token. The caller's transaction then assigns it. */
 export interface Proved {
   readonly domain: string;
-  /** Null where the domain was the account's already, and nobody had to look. */
+  /** Null if the domain already belonged to the account, so that no proof was needed. */
   readonly token: string | null;
 }
 
-/** Looks at the site, outside of any transaction, and throws unless the domain is the account's or shows that it is. */
+/** Fetches the proof, outside any transaction. Throws unless the account owns the domain or the domain proves it. */
 export async function lookAtDomain(
   { db, lookForProof }: { readonly db: Queryable; readonly lookForProof: LookForProof },
   { accountId, handle }: Prover,
@@ -49,17 +49,17 @@ export async function lookAtDomain(
   return { domain, token: null };
 }
 
-/** Before the site is asked; the commit has the last word. */
+/** Saves a request to the site; the commit checks again. */
 async function refuseTaken(
   db: Queryable,
   { domain, accountId }: { readonly domain: string; readonly accountId: bigint },
 ): Promise<void> {
   const owner = (await findMerchant(db, domain))?.accountId ?? null;
-  // The same account may have proved it a moment ago, by a request beside this one.
+  // A concurrent request of the same account may have proved it just now.
   if (owner !== null && owner !== accountId) throw merchantErrors.domain_taken();
 }
 
-/** The domain becomes the account's, and what it is owed with it: one commit, which is the caller's. */
+/** Assigns the domain to the account and pays out what it is owed, in the caller's commit. */
 export async function proveDomain(
   tx: Transaction,
   ledger: Ledger,
@@ -71,7 +71,7 @@ export async function proveDomain(
   return { merchant, redeemed: await redeemDomain(tx, ledger, { domain, accountId }) };
 }
 
-/** Of two who have proved it at once the second waits here, and finds it taken. */
+/** Of two concurrent proofs, the second waits for the row lock and then finds the domain taken. */
 async function takeDomain(
   tx: Transaction,
   { accountId, domain, token }: { accountId: bigint; domain: string; token: string },

@@ -5,17 +5,17 @@ import type { Posted } from '../../ledger/posting.ts';
 import { redeemClaimant } from '../../ledger/redeem-claimant.ts';
 
 /**
- * The party under which a domain is owed something. It is opened for whoever is about to be bound to it, in a commit of its
- * own, so that an order which was under way at that moment finds whose it is.
+ * Opens the ledger party that holds what a domain is owed. It must commit before the domain gets an owner, so that an order in
+ * progress at that moment finds the owner.
  */
 export async function openDomainClaimant(db: Queryable, domain: string): Promise<Claimant> {
   return (await openClaimant(db, { kind: 'domain', name: domain, asset: 'USDC', chain: 'MATIC' })).claimant;
 }
 
 /**
- * Moves what is owed to a domain, in the caller's commit, as its last statement. The first account that a domain belonged to
- * stays bound to what waits under its name: that was earned while the domain was that account's, or nobody's. Of a domain
- * that has changed hands since, the account that has it now is paid directly and finds nothing here.
+ * Moves what a domain is owed, as the last statement of the caller's commit. The first account that owned the domain keeps what
+ * is held under its name: it was earned while the domain belonged to that account or to no account. Later owners are paid
+ * directly and get nothing here.
  */
 export async function redeemDomain(
   tx: Transaction,
@@ -27,7 +27,7 @@ export async function redeemDomain(
   const owner = claimant.accountId ?? accountId;
   const redeemed = await redeemClaimant(tx, ledger, { claimant, accountId: owner });
   if (redeemed.outcome === 'redeemed_by_another') {
-    // Whoever holds the domain's row is alone with it, but money is not moved on a belief.
+    // The row lock on the domain rules this out, but money is not moved on an assumption.
     throw new Error(`what is owed to ${domain} was redeemed meanwhile`);
   }
   return owner === accountId ? redeemed.postings : [];

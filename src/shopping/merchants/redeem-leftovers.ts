@@ -13,8 +13,8 @@ export function redeemLeftoversSchedule(db: Database, ledger: Ledger): Schedule 
 }
 
 /**
- * An order may have been paid to a domain's name in the very moment in which the domain found its account. That is moved
- * here, so that nothing waits for somebody to ask.
+ * An order can be paid to a domain's name at the very moment when the domain gets its account. This job moves such money without
+ * a request from the owner.
  */
 export async function redeemLeftovers(db: Database, ledger: Ledger): Promise<void> {
   const owed = new Set<string>();

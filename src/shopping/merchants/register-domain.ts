@@ -14,18 +14,18 @@ export interface NewClaim {
 }
 
 /**
- * Writes down that an account says a domain is its own. Registering it again keeps the proof and makes a new secret for
- * orders, so that one which got lost or known can be replaced.
+ * Records an account's claim to a domain. Registering again keeps the proof token and creates a new orders secret, to replace a
+ * lost or leaked one.
  */
 export async function registerDomain(tx: Transaction, secrets: Pick<Secrets, 'seal'>, claim: NewClaim): Promise<void> {
   const { accountId, domain, ordersUrl } = claim;
-  // One registration at a time for each account, so that none is counted past the limit.
+  // Serializes registrations per account, so that concurrent ones cannot exceed the limit.
   await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
   const sealed = secrets.seal('merchant-orders', newOrdersSecret());
   const isOwn = await changeOwn(tx, { ...claim, sealed });
   const owner = isOwn ? accountId : ((await findMerchant(tx, domain))?.accountId ?? null);
   if (owner !== null && owner !== accountId) throw merchantErrors.domain_taken();
-  // It was proved between the two, by a request beside this one.
+  // A concurrent request proved the domain between the two queries.
   if (owner === accountId && !isOwn) return registerDomain(tx, secrets, claim);
   const { rows: others } = await tx.query(
     `SELECT FROM merchant_claims WHERE account_id = $1 AND domain <> $2 LIMIT ${mostPerAccount}`,
@@ -40,7 +40,7 @@ export async function registerDomain(tx: Transaction, secrets: Pick<Secrets, 'se
   );
 }
 
-/** Answers whether the domain is the account's already. Its row is taken before the claim's, as everywhere. */
+/** Returns whether the account already owns the domain. Locks the merchant row before the claim, as everywhere. */
 async function changeOwn(
   tx: Transaction,
   { accountId, domain, ordersUrl, sealed }: NewClaim & { readonly sealed: Buffer },
@@ -53,7 +53,7 @@ async function changeOwn(
   return rowCount !== 0;
 }
 
-/** As Standard Webhooks has them. */
+/** The secret format of Standard Webhooks. */
 export function newOrdersSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -4,7 +4,7 @@ import { untrusted } from '../../kernel/http/untrusted.ts';
 
 const line = visibleLines(200);
 
-/** A shipping address in its parts. What is needed of it is for the reader of addresses to say, so that it says all at once. */
+/** All parts are optional here, because the address reader reports everything that is missing at once. */
 export const addressParts = z
   .strictObject({
     name: line.optional(),
@@ -20,7 +20,6 @@ export const addressParts = z
     description: 'Street, postal code, city and country are needed. Without a name it is for the owner of the account.',
   });
 
-/** As an order keeps it. */
 export const addressRecord = z.object({
   name: untrusted,
   street: untrusted,

@@ -2,12 +2,10 @@ import type { Queryable } from '../../kernel/db/database.ts';
 
 const lookEveryMs = 60;
 
-/** Ends when the order is decided, or after a while. */
+/** Resolves when the order has ended, or after a timeout. */
 export type OrderWaits = (id: string) => Promise<void>;
 
-/**
- * Waits until orders are decided, by whichever process. One look at the database serves all who wait in this one.
- */
+/** Waits for orders that any process may finish. One polling query serves all waiting requests of this process. */
 export function createOrderWaits(db: Queryable, withinMs: number): OrderWaits {
   const waiting = new Map<string, Set<() => void>>();
   let looking = false;
@@ -15,7 +13,7 @@ export function createOrderWaits(db: Queryable, withinMs: number): OrderWaits {
   async function look(): Promise<void> {
     while (waiting.size > 0) {
       await new Promise((next) => setTimeout(next, lookEveryMs));
-      // Who cannot look now looks again in a moment; everybody gives up after a while anyway.
+      // A failed query is retried in the next round; each request has its own timeout.
       const { rows } = await db
         .query<{ id: string }>('SELECT id FROM orders WHERE id = ANY ($1) AND finished_at IS NOT NULL', [
           [...waiting.keys()],

@@ -25,11 +25,11 @@ import { findOrder, type Order } from './order.ts';
 export interface BuyRouteParts extends BuyParts {
   readonly once: Once;
   readonly checkpoint?: Checkpoint;
-  /** How long a shop may take to take an order. */
+  /** How long the shop has to accept an order. */
   readonly validSeconds: number;
-  /** How long after that a shop that may have taken it has to say so. */
+  /** How long after that a shop that may have accepted the order has to confirm it. */
   readonly voidSeconds: number;
-  /** How the buyer waits for the shop before being told that the order is pending. */
+  /** Waits for the shop before the response says `pending`. */
   readonly decided: OrderWaits;
 }
 
@@ -98,7 +98,7 @@ const example = {
   currency: 'USDC' as const,
 };
 
-/** Errors about an order that is there. */
+/** These errors concern existing orders only. */
 const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, orderErrors.order_taken];
 
 const { merchant_unreachable, merchant_too_slow, merchant_unsupported } = shoppingErrors;
@@ -183,7 +183,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
   );
 }
 
-/** Whether there is an order under this key already: then no shop is asked again. */
+/** Whether this key already has an order. Then the shop is not asked again. */
 async function wasAsked(
   { db }: BuyRouteParts,
   { accountId }: Caller,
@@ -202,7 +202,7 @@ interface Placing {
   readonly notDuplicateOf: string | undefined;
 }
 
-/** One commit: the order and the money for it, or what was placed under this key before. */
+/** One commit with the order and its posting; an idempotent replay returns the earlier order. */
 async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notDuplicateOf }: Placing) {
   const { once, ledger, secrets, validSeconds, voidSeconds } = parts;
   const { accountId, keyId } = caller;
@@ -232,7 +232,6 @@ async function found({ db }: BuyRouteParts, id: string): Promise<Order> {
   return order;
 }
 
-/** What has become of it by now. */
 function toAnswer(order: Order, publicUrl: string) {
   const { orderId: id, ...record } = describeOrder(order);
   const members = { orderId: id };

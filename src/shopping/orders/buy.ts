@@ -1,11 +1,8 @@
 import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import type { Amount } from '../../money/amount.ts';
 import { toJsonNumber } from '../../money/amount.ts';
@@ -15,7 +12,7 @@ import type { SharedSearch } from '../search/limited-search.ts';
 import { MerchantTrouble } from '../search/merchant-trouble.ts';
 import { refuseByTroubles } from '../search/refuse-by-troubles.ts';
 import type { Website } from '../search/website.ts';
-import type { BegunCheckout, CheckoutTotal, ShopCheckouts } from './checkout.ts';
+import type { BegunCheckout, CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct, WantedProduct } from './choose-product.ts';
 import { toAmount, totalOf } from './currency.ts';
 import { orderErrors } from './errors.ts';
@@ -23,22 +20,19 @@ import { productOrRefuse } from './find-product.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
 import { likenessOf, refuseRepetition } from './likeness.ts';
 import type { NewOrder } from './open-order.ts';
+import type { OrderParts } from './parts.ts';
 import { addressOrRefuse, type GivenAddress } from './read-address.ts';
 import { readBuyer } from './read-buyer.ts';
 
-export interface BuyParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly secrets: Secrets;
+export interface BuyParts extends Pick<OrderParts, 'db' | 'ledger' | 'secrets' | 'checkouts'> {
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly merchants: SharedSearch;
-  readonly checkouts: ShopCheckouts;
   readonly publicUrl: () => string;
 }
 
 export interface Purchase {
   readonly caller: Caller;
-  /** The address that asks. */
+  /** The client's IP address. */
   readonly ip: string;
   readonly website: Website;
   readonly product: WantedProduct;
@@ -50,10 +44,10 @@ export interface Purchase {
   readonly notDuplicateOf: string | undefined;
 }
 
-/** An order that may be opened, or one that only its buyer can go on with. */
+/** With a `continueUrl`, only the buyer can finish the purchase, on the shop's pages. */
 export type PreparedOrder = NewOrder & { readonly continueUrl: string | undefined };
 
-/** Everything that can be found out before money moves, in the order in which it is told. */
+/** Makes every check that needs no money, in the order in which errors are reported. */
 export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise<PreparedOrder> {
   const { db, merchants } = parts;
   const { caller, website, asset, most, quantity } = purchase;
@@ -63,7 +57,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   const product = await productOrRefuse(merchants.of(holderOf(purchase)), {
     website,
     wanted: purchase.product,
-    // What is ordered at a checkout is known by the name that the same shop's catalog has for it.
+    // The checkout knows products by the ids of the shop's own UCP catalog.
     ...(gate.kind === 'ucp' && { platform: 'ucp' }),
   });
   const likeness = likenessOf(website.name, { itemId: product.itemId, quantity }, address);
@@ -78,7 +72,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   const amount = toAmount(asset, offer.total);
   const fee = orderFee(amount);
   const { [asset]: balance } = await spendableBalances(db, caller.accountId);
-  // The ledger has the last word; but whoever lacks the money is told without a trace of an order.
+  // The ledger decides in the end, but this check refuses the purchase without leaving an order behind.
   if (offer.continueUrl === undefined && balance.atomic < amount.atomic + fee.atomic) {
     throw ledgerRefusals.insufficient_balance();
   }
@@ -109,7 +103,7 @@ interface Wanted {
   readonly asset: Currency;
 }
 
-/** What the shop asks for in all: its checkout says so, or where it has none, its price. */
+/** The total that the shop asks: from its checkout or, without one, from its list price. */
 async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted): Promise<Offer> {
   const { accountId, product, quantity, address, asset } = wanted;
   const listPrice = totalOf(product.price, quantity);
@@ -180,7 +174,7 @@ function refuseUnlessAgreed(
   }
 }
 
-/** A shop that cannot be asked is told of as by the search. */
+/** Reports an unreachable shop in the same way as search does. */
 async function askedOf<Result>(asking: Promise<Result>): Promise<Result> {
   try {
     return await asking;

@@ -60,7 +60,7 @@ async function cancelOrder(parts: CancelParts, order: Order): Promise<void> {
   if (order.status !== 'placed') return;
   const came = await releaseOrder(parts, order, cancelledByBuyer, 'unless it may have it');
   if (came === 'released' && order.channel.kind === 'ucp') {
-    // A courtesy for which the buyer does not wait: the shop may sell to others what it has put aside.
+    // A courtesy that releases the shop's stock; the response does not wait for it.
     void shopOf(parts, order)
       .cancel()
       .catch(() => undefined);
@@ -70,7 +70,7 @@ async function cancelOrder(parts: CancelParts, order: Order): Promise<void> {
   await parts.decided(order.id);
 }
 
-/** From then on the saga asks the shop to cancel, and not to take the order. */
+/** From this commit on the saga asks the shop to cancel the order instead of accepting it. */
 async function requestCancel(db: Database, id: string): Promise<void> {
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(

@@ -1,26 +1,25 @@
 import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
 import type { Website } from '../search/website.ts';
 
-/** Where a shop takes orders, by its own profile. */
+/** Where a shop takes orders, from its own UCP profile. */
 export interface CheckoutPlace {
   readonly version: string;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly endpoint: string;
-  /** What the shop calls our way of paying. */
+  /** The shop's id for our payment handler. */
   readonly handlerId: string;
-  /** Whether it asks where to send things. */
+  /** Whether its checkout takes a shipping address. */
   readonly ships: boolean;
 }
 
-/** One checkout there, as an order keeps it. */
 export interface Checkout extends CheckoutPlace {
   readonly id: string;
 }
 
-/** Who buys, as far as a shop is told. */
+/** What the shop learns about the buyer. */
 export interface Buyer {
   readonly name: string;
-  /** Only one that the account has proved to be its own. */
+  /** Only a verified email. */
   readonly email?: string | undefined;
   /** In E.164. */
   readonly phone?: string | undefined;
@@ -31,42 +30,42 @@ export interface CheckoutRequest {
   readonly quantity: number;
   readonly buyer: Buyer;
   readonly address: ShippingAddress;
-  /** What the buyer would like to pay in. The shop decides. */
+  /** The buyer's preference; the shop decides. */
   readonly currency: string;
 }
 
-/** What the shop asks for in all, in the smallest unit of its currency. */
+/** The total in the currency's minor unit. */
 export interface CheckoutTotal {
   readonly minor: bigint;
   readonly currency: string;
 }
 
-/** What a checkout comes to before anything is paid. */
+/** The result of starting a checkout. Nothing is paid yet. */
 export type BegunCheckout =
   | { readonly state: 'ready'; readonly checkout: Checkout; readonly total: CheckoutTotal }
   | {
       readonly state: 'needs_buyer';
       readonly checkout: Checkout;
-      /** Unset when the shop has not named one that adds up. */
+      /** Undefined if the shop's total is missing or does not add up. */
       readonly total: CheckoutTotal | undefined;
       readonly continueUrl: string;
     }
-  /** The shop needs more of the address than there is. */
+  /** The shop needs more address fields. */
   | { readonly state: 'address_incomplete'; readonly missing: readonly string[] }
-  /** The goods have to be sent, and the shop's checkout has no place for an address, or does not send them to the one it was told. */
+  /** The goods have to be shipped, but the checkout takes no address or does not ship to the one we sent. */
   | {
       readonly state: 'address_not_taken';
       readonly why: 'no_place' | 'not_selected';
       readonly continueUrl: string | undefined;
     }
-  /** The shop does not go on without an email, and there is none that it may be told. */
+  /** The shop requires an email, and the account has no verified one. */
   | { readonly state: 'email_needed' }
   | { readonly state: 'refused'; readonly why: RefusalKind; readonly reason: string };
 
-/** With a reason that can be shown: a sentence of ours, in which the shop's words are quoted (`shop-says.ts`). */
+/** The reason is a sentence of ours that quotes the shop (`shop-says.ts`). */
 export type RefusalKind = 'sold_out' | 'address_refused' | 'refused';
 
-/** What a shop says of an order that it was asked to take. Nothing but `accepted` is paid. */
+/** A shop's answer about an order. Only `accepted` pays the shop. */
 export type ShopAnswer =
   | {
       readonly state: 'accepted';
@@ -76,17 +75,16 @@ export type ShopAnswer =
     }
   | { readonly state: 'refused'; readonly why: RefusalKind; readonly reason: string }
   | { readonly state: 'cancelled' }
-  /** It knows of no such order. */
+  /** The shop does not know the order. */
   | { readonly state: 'gone' }
   | { readonly state: 'needs_buyer'; readonly continueUrl: string }
-  /** It has begun, and will say later. */
+  /** The shop is working on it and answers later. */
   | { readonly state: 'in_progress' }
-  /** It waits to be asked. */
+  /** The checkout is open and waits for completion. */
   | { readonly state: 'open' }
-  /** It said nothing that can be understood. */
+  /** No usable answer. */
   | { readonly state: 'unknown'; readonly why: string };
 
-/** What a shop is paid with, and what it knows our asking by. */
 interface CheckoutPayment {
   readonly orderId: string;
   readonly token: string;
@@ -94,16 +92,19 @@ interface CheckoutPayment {
   readonly key: string;
 }
 
-/** The port to shops that take orders by themselves. Whatever is asked of them may be asked again: each asking has a key. */
+/** The port to shops with their own checkout. Every request carries an idempotency key and can be repeated. */
 export interface ShopCheckouts {
-  /** Undefined when the shop does not take orders that we could pay. */
+  /** Undefined if the shop does not take orders that we can pay. */
   find(website: Website): Promise<CheckoutPlace | undefined>;
-  /** Throws a MerchantTrouble when no answer came. Nothing is paid by it. */
+  /** Throws a MerchantTrouble if no response arrives. Pays nothing. */
   begin(place: CheckoutPlace, request: CheckoutRequest): Promise<BegunCheckout>;
   complete(checkout: Checkout, payment: CheckoutPayment): Promise<ShopAnswer>;
   look(checkout: Checkout): Promise<ShopAnswer>;
   cancel(checkout: Checkout, key: string): Promise<ShopAnswer>;
-  /** The public keys (JWK) of a shop's own profile, with which it signs what it asks of us. Only two of the three ask its site. */
+  /**
+   * The public keys (JWK) of the shop's profile, which verify the shop's requests to us. `only remembered` sends no request to
+   * the site.
+   */
   keysOf(
     website: Website,
     freshness: 'only remembered' | 'may be remembered' | 'looked up again',

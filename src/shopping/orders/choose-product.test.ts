@@ -39,7 +39,7 @@ const scarf = product('Wool Scarf', {
   variants: [variant('1', 'S / Red'), variant('2', 'S / Dark Red'), variant('3', 'L / Dark Red')],
 });
 
-/** What would be ordered, or the refusal. */
+/** The ordered product, or the error. */
 function attempt(found: readonly Product[], wanted: Partial<WantedProduct>): OrderedProduct | Problem {
   try {
     return chooseProduct(found, { title: '', brand: undefined, url: undefined, variant: undefined, ...wanted });
@@ -49,7 +49,7 @@ function attempt(found: readonly Product[], wanted: Partial<WantedProduct>): Ord
   }
 }
 
-/** The id that would be ordered, or the code of the refusal. */
+/** The ordered id, or the error code. */
 function choose(found: readonly Product[], wanted: string | Partial<WantedProduct>): string {
   const outcome = attempt(found, typeof wanted === 'string' ? { title: wanted } : wanted);
   return outcome instanceof Problem ? outcome.code : outcome.itemId;

@@ -10,37 +10,37 @@ export interface WantedProduct extends WantedVariant {
   readonly brand: string | undefined;
 }
 
-/** A product that can be named to the shop. */
+/** A product that the shop's checkout can identify. */
 export interface OrderedProduct {
   readonly title: string;
   readonly brand: string;
   readonly url: string;
-  /** What the shop's checkout knows it by. */
+  /** The id that the shop's checkout uses. */
   readonly itemId: string;
   readonly price: Product['price'];
-  /** Null for a product that is sold in one form only. */
+  /** Null if the product has only one form. */
   readonly variant: Pick<Variant, 'title' | 'options'> | null;
 }
 
 const mostListed = 4;
 
-/** Of a title that has the variant in it, such as "Linen Shirt L", both are meant. */
+/** A title such as "Linen Shirt L" can name both the product and the variant. */
 interface Meant {
   readonly product: Product;
-  /** Those variants that fit; undefined when the title says nothing about the variant. */
+  /** The variants that match; undefined if the title does not name a variant. */
   readonly variants: readonly Variant[] | undefined;
 }
 
 /**
- * The one product and variant that the words can mean. Case, punctuation and the order of words make no difference as long as one
- * product fits. Where several fit none is chosen: the refusal lists them.
+ * Finds the one product and variant that the request can mean. Case, punctuation and word order are ignored while only one
+ * product matches. If several match, the error lists them.
  */
 export function chooseProduct(found: readonly Product[], wanted: WantedProduct): OrderedProduct {
   const { product, variants } = chooseByTitle(found, wanted);
   return toOrdered(product, chooseVariant(product, variants, wanted));
 }
 
-/** Whether the title fits anything, or the shop might be asked in other words. */
+/** Whether any title matches. If not, the caller searches the shop again with fewer words. */
 export function fitsAny(found: readonly Product[], wanted: WantedProduct): boolean {
   return byTitle(found, wanted).length > 0;
 }
@@ -60,7 +60,7 @@ function chooseByTitle(found: readonly Product[], wanted: WantedProduct): Meant 
   );
 }
 
-/** The strictest reading that fits anything: the title as it is, its words in any order, its words and a variant's. */
+/** Tries the strictest reading first: the exact title, then its words in any order, then its words plus those of a variant. */
 function byTitle(found: readonly Product[], { title }: WantedProduct): Meant[] {
   const text = plain(title);
   const asItIs = found.filter((product) => plain(product.title) === text);
@@ -73,10 +73,10 @@ function byTitle(found: readonly Product[], { title }: WantedProduct): Meant[] {
     const rest = own.length === 0 ? undefined : withoutWords(words, own);
     return rest === undefined ? [] : [{ product, own, rest }];
   });
-  // The more of the title a product has, the likelier it is meant; a shop may have any number that share a word.
+  // Prefer products that share more words with the title, because many products can share one word.
   const likely = within.sort((one, other) => other.own.length - one.own.length).slice(0, mostListed);
   return likely.flatMap(({ product, rest }) => {
-    // Some variants have the name of the product in their own.
+    // Some variant titles repeat the product's title.
     const whole = product.variants.filter((variant) => isSequence(titleWords(variant.title), words));
     const variants = whole.length > 0 ? whole : variantsOf(product, rest.join(' '));
     return variants.length > 0 ? [{ product, variants }] : [];
@@ -91,7 +91,7 @@ function isNamed(brand: string, asked: string): boolean {
   return plain(brand) === plain(asked) || isSame(titleWords(brand), titleWords(asked));
 }
 
-/** Two findings of one product are one; two products that share a name or an id are not. */
+/** Search can return one product twice, but two products can share a title or an id. */
 function whatIsSold({ id, url, price, variants }: Product): string {
   return JSON.stringify([id, url, price.text, variants.map((variant) => [variant.id, variant.price.text])]);
 }

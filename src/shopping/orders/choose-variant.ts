@@ -10,8 +10,8 @@ export interface WantedVariant {
 }
 
 /**
- * The variant that is meant; undefined for a product that the shop knows by its own id alone. The title, productVariant and productUrl may
- * each name one, and have to agree. `titled` are those that the title fits, if it names any.
+ * Chooses the variant; undefined if the checkout takes the product's own id. The title, productVariant and productUrl may each
+ * name a variant and must agree. `titled` are the variants that the title matches, if it names one.
  */
 export function chooseVariant(
   product: Product,
@@ -39,9 +39,9 @@ export function chooseVariant(
 }
 
 /**
- * By its id or its title, by the same words in the same order, or by its choices. The order counts, because 32 / 34 is not 34 / 32. A choice
- * may be left out where there is nothing to choose. Where the shop has not named all of its variants, another may fit as well: then
- * only an id or a complete title is taken.
+ * Matches an id, a title, the same words in the same order, or a set of option values. The order counts, because 32 / 34 is not
+ * 34 / 32. An option with a single value may be omitted. If the shop has not listed all variants, an unlisted one could match as
+ * well, so only an id or a complete title counts.
  */
 export function variantsOf({ variants, moreVariants }: Product, asked: string): readonly Variant[] {
   const text = plain(asked);
@@ -59,9 +59,9 @@ export function variantsOf({ variants, moreVariants }: Product, asked: string): 
 }
 
 interface Choices {
-  /** Values of more than one option, such as the 32 of waist and length. Alone they do not say which of them is meant. */
+  /** Values that occur in several options, such as 32 for waist and length. Alone they are ambiguous. */
   readonly shared: ReadonlySet<string>;
-  /** Options with one value only. */
+  /** Options with a single value. */
   readonly settled: ReadonlySet<string>;
 }
 
@@ -77,7 +77,7 @@ function choicesOf(variants: readonly Variant[]): Choices {
   };
 }
 
-/** Whether the words are whole choices of this variant, and all that there are to make: "Red" is not "Dark Red". */
+/** Whether the words are complete option values and cover every option that has a choice: "Red" is not "Dark Red". */
 function isMadeOf(words: readonly string[], options: Variant['options'], { shared, settled }: Choices): boolean {
   const left = [...options];
   let at = 0;
@@ -92,7 +92,7 @@ function isMadeOf(words: readonly string[], options: Variant['options'], { share
   return words.length > 0 && left.every(({ name }) => settled.has(name));
 }
 
-/** How many of these words name the choice, with or without its option; 0 if the first ones do not. */
+/** How many leading words name this option value, with or without the option's name; 0 if they do not. */
 function lengthOf({ name, value }: Variant['options'][number], words: readonly string[], shared: ReadonlySet<string>) {
   const choice = titleWords(value);
   const whole = [...titleWords(name), ...choice];
@@ -121,14 +121,17 @@ function ambiguous(
   return orderErrors.product_ambiguous(`${why} ${todo} Nothing was charged.`, { members });
 }
 
-/** The variant that an address of Shopify's names. The shop's own address of the product may name the one that it shows in lists. */
+/**
+ * The variant in a Shopify URL. It is ignored if the product's own URL names the same one, because that is just the variant that
+ * the shop shows in lists.
+ */
 function variantIn(asked: string | undefined, own: string): string | undefined {
   const variantOf = (url: string) => parseUrl(url)?.searchParams.get('variant') ?? undefined;
   const named = asked === undefined ? undefined : variantOf(asked);
   return named === variantOf(own) ? undefined : named;
 }
 
-/** Shopify's global ids end with the number that its addresses use. */
+/** Shopify's global ids end with the number that its URLs use. */
 function lastPart(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1);
 }

@@ -2,29 +2,23 @@ import type { Command } from 'commander';
 import type { Database } from '../../kernel/db/database.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { findOrder, heldFor, type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
+import type { OrderParts } from './parts.ts';
 import { captureOrder, releaseOrder } from './settle-order.ts';
 
-export interface OrderCommandParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-}
+export type OrderCommandParts = Pick<OrderParts, 'db' | 'ledger'>;
 
 type WithLedger = (work: (parts: OrderCommandParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
-/** `paywright orders …`: what a shop has never answered, and the decision about it. */
 export function addOrderCommands(program: Command, withLedger: WithLedger, say: Say): void {
   const logger = createLogger('silent');
-  const orders = program
-    .command('orders')
-    .description('look at open orders, decide about those whose shop stays silent');
+  const orders = program.command('orders').description('list open orders, and settle those whose shop does not answer');
 
   orders
     .command('list')
-    .description('every order that no shop has decided yet, the oldest first')
+    .description('list all open orders, oldest first')
     .action(() =>
       withLedger(async ({ db }) => {
         const { rows } = await db.query<OrderRow>(
@@ -38,20 +32,20 @@ export function addOrderCommands(program: Command, withLedger: WithLedger, say: 
   orders
     .command('restored')
     .description(
-      'after a restore from a backup: give no open order back without asking its shop, which may have taken it since',
+      'after a restore from a backup: refund no open order before its shop is asked, because the shop may have accepted it since',
     )
     .action(() =>
       withLedger(async ({ db }) => {
         const { rowCount } = await db.query(
           "UPDATE orders SET restored_at = clock_timestamp() WHERE status = 'placed' AND restored_at IS NULL",
         );
-        say(`Open orders: ${rowCount ?? 0}. Each shop is asked before money goes back to its buyer.`);
+        say(`Open orders: ${rowCount ?? 0}. Each shop is asked before its buyer is refunded.`);
       }),
     );
 
   orders
     .command('release <id>')
-    .description('give the money back to the buyer: the shop has certainly not taken the order')
+    .description('return the money to the buyer; only if the shop has certainly not accepted the order')
     .action((id: string) =>
       withLedger(async (parts) => {
         const order = await openOrRefuse(parts.db, id);
@@ -63,7 +57,7 @@ export function addOrderCommands(program: Command, withLedger: WithLedger, say: 
 
   orders
     .command('capture <id>')
-    .description('pay the shop: it has certainly taken the order')
+    .description('pay the shop; only if it has certainly accepted the order')
     .action((id: string) =>
       withLedger(async (parts) => {
         const order = await openOrRefuse(parts.db, id);
@@ -76,7 +70,7 @@ export function addOrderCommands(program: Command, withLedger: WithLedger, say: 
 async function openOrRefuse(db: Database, id: string): Promise<Order> {
   const order = await findOrder(db, id);
   if (order === undefined) throw new Refusal(`There is no order ${id}.`);
-  if (order.status !== 'placed') throw new Refusal(`${id} is ${order.status} already.`);
+  if (order.status !== 'placed') throw new Refusal(`${id} is already ${order.status}.`);
   return order;
 }
 

@@ -7,7 +7,7 @@ import { issuedToken, newCredentialToken } from './credential.ts';
 
 const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)];
 
-/** A database that knows this token's hash alone. */
+/** A database with only this token's hash. */
 const knowing = (token: string): Queryable => ({
   query: async <Row extends pg.QueryResultRow>() =>
     ({ rows: [{ token_hash: createHash('sha256').update(token).digest() }] }) as unknown as pg.QueryResult<Row>,

@@ -6,14 +6,14 @@ import type { CheckoutTotal } from './checkout.ts';
 const prefix = 'pwc_';
 
 /**
- * What a shop is given to be paid with. It follows from the order and the operator's secret, so it can be sent again without
- * being kept anywhere; only its hash is.
+ * The token that pays a shop. It is derived from the order id and the operator's secret, so it can be sent again although only
+ * its hash is stored.
  */
 export function newCredentialToken(secrets: Secrets, orderId: string): string {
   return asToken(secrets.hash('payment-credentials', orderId));
 }
 
-/** The one that was issued for this order, also when the operator's secret is another one by now. */
+/** The token that was issued for this order, even if the operator's secret was rotated since. */
 export async function issuedToken(db: Queryable, secrets: Secrets, orderId: string): Promise<string> {
   const { token_hash: kept } = onlyRow(
     await db.query<{ token_hash: Buffer }>('SELECT token_hash FROM payment_credentials WHERE order_id = $1', [orderId]),
@@ -42,7 +42,7 @@ export interface NewCredential {
   readonly total: CheckoutTotal;
 }
 
-/** It ends with the order's time, by the database's clock. */
+/** Expires with the order, by the database's clock. */
 export async function issueCredential(
   tx: Transaction,
   { orderId, token, domain, checkoutId, total }: NewCredential,
@@ -54,7 +54,7 @@ export async function issueCredential(
   );
 }
 
-/** From here on nobody can redeem it. False when the shop was faster. */
+/** Makes the credential unusable. Returns false if the shop has already redeemed it. */
 export async function voidUnredeemed(tx: Transaction, orderId: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE payment_credentials SET voided_at = clock_timestamp()
@@ -64,7 +64,7 @@ export async function voidUnredeemed(tx: Transaction, orderId: string): Promise<
   return rowCount === 1;
 }
 
-/** Redeemed or not: the shop itself has said that it does not take the order. */
+/** For orders that are released although the credential may have been redeemed. */
 export async function voidCredential(tx: Transaction, orderId: string): Promise<void> {
   await tx.query(
     'UPDATE payment_credentials SET voided_at = clock_timestamp() WHERE order_id = $1 AND voided_at IS NULL',
@@ -81,15 +81,15 @@ export interface KnownCredential {
   readonly redeemKey: string | null;
   readonly isRedeemed: boolean;
   readonly isVoid: boolean;
-  /** The last deadline of its order. */
+  /** The order's last deadline. */
   readonly voidAt: Date | null;
-  /** Void, past its time, or of an order that has ended otherwise than paid. */
+  /** Void, expired, or its order ended without payment. */
   readonly isOver: boolean;
-  /** Whether the domain has come to another account since the order was opened. */
+  /** Whether the domain has a new owner since the order was opened. */
   readonly changedHands: boolean;
 }
 
-/** Held until the caller's commit: whoever gives the money back waits, and then finds it redeemed. */
+/** Locks the credential until the caller commits. A concurrent release waits and then finds it redeemed. */
 export async function lockCredential(tx: Transaction, token: string): Promise<KnownCredential | undefined> {
   const { rows } = await tx.query<KnownCredential>(
     `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,

@@ -1,6 +1,6 @@
 import type { EventType } from '../../ledger/event-types.ts';
 
-/** Told to the buyer, and to the shop if it has an account here; `role` says which of the two the webhook's owner is. */
+/** Sent to the buyer and, if the shop has an account here, to the shop. `role` says which of them the webhook's owner is. */
 export const orderEvents = [
   { name: 'order.completed' },
   { name: 'order.failed' },

@@ -23,13 +23,13 @@ import { type SaleParts, saleRoutes } from './sale-routes.ts';
 import { orderPicture } from './state-picture.ts';
 
 interface OrderSettings {
-  /** How long a shop may take to take an order. */
+  /** How long the shop has to accept an order. */
   readonly validSeconds: number;
-  /** How long after that a shop that may have taken it has to say so. */
+  /** How long after that a shop that may have accepted the order has to confirm it. */
   readonly voidSeconds: number;
-  /** How many signed requests a minute one shop may send. */
+  /** Limit on signed requests per shop and minute. */
   readonly shopPerMinute: number;
-  /** How long whoever buys waits for the answer. */
+  /** How long a purchase waits for the shop before the response says `pending`. */
   readonly waitSeconds: number;
 }
 

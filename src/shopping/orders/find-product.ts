@@ -11,12 +11,12 @@ interface Shopping {
 
 const longestQuery = 200;
 
-/** The product and variant that are wanted, as the shop itself finds them now. */
+/** Searches the shop now and chooses the product and variant. */
 export async function productOrRefuse(merchants: MerchantSearch, shopping: Shopping): Promise<OrderedProduct> {
   const { wanted } = shopping;
   const found = await searchFor(merchants, shopping, wanted.title);
   if (!fitsAny(found, wanted)) {
-    // Shops look for every word in the title of a product. The name of a variant may not be there.
+    // Shops match every word against product titles, which may not contain the variant's name.
     const shorter = withoutLastWord(wanted.title);
     const more = shorter === undefined ? [] : await searchFor(merchants, shopping, shorter);
     const known = new Set(found.map(nameOf));
@@ -33,7 +33,6 @@ async function searchFor(merchants: MerchantSearch, { website, platform }: Shopp
   return found;
 }
 
-/** What the shop knows a product by. */
 function nameOf({ id, url }: Product): string {
   return id ?? url;
 }

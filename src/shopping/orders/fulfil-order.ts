@@ -6,7 +6,7 @@ import { findSale, lockSale } from './sale.ts';
 
 export interface Fulfilment {
   readonly orderId: string;
-  /** The shop's. */
+  /** The shop's account. */
   readonly accountId: bigint;
   readonly trackingUrl: string | undefined;
 }

@@ -6,14 +6,14 @@ import type { CheckoutPlace, ShopCheckouts } from './checkout.ts';
 import { orderErrors } from './errors.ts';
 import type { OrderChannel } from './order.ts';
 
-/** How a shop takes orders from here. */
+/** How a shop takes orders from this service. */
 export type Gate =
   | { readonly kind: 'ucp'; readonly place: CheckoutPlace; readonly merchantId: bigint | null }
   | { readonly kind: 'webhook'; readonly url: string; readonly merchantId: bigint | null };
 
 /**
- * Open for a shop that lists a checkout and our way of paying on its own site, and for one that the registry knows and that has
- * given us an address for orders. What the operator has closed stays closed, whatever the site says.
+ * A shop takes orders if its own profile lists a checkout and our payment handler, or if it is in the registry and has given us
+ * an orders URL. A domain that the operator disabled takes none, whatever its site says.
  */
 export async function gateOrRefuse(
   { db, checkouts, secrets }: { readonly db: Queryable; readonly checkouts: ShopCheckouts; readonly secrets: Secrets },
@@ -23,7 +23,7 @@ export async function gateOrRefuse(
   if (merchant?.state === 'disabled') throw orderErrors.merchant_not_gated();
   const merchantId = merchant?.accountId ?? null;
   const ordersUrl = merchant?.ordersUrl ?? null;
-  // Without a secret nothing can be signed, and so nothing can be sent.
+  // Without a secret the order cannot be signed, so it cannot be sent.
   if (ordersUrl !== null && (await unsealOrdersSecret(db, secrets, website.name)) !== undefined) {
     return { kind: 'webhook', url: ordersUrl, merchantId };
   }
@@ -32,7 +32,9 @@ export async function gateOrRefuse(
   return { kind: 'ucp', place, merchantId };
 }
 
-/** In the commit that opens the order: the domain may have changed hands while its shop was asked what the product costs. */
+/**
+ * Checks again in the commit that opens the order, because the domain can change owners while the shop is asked for its price.
+ */
 export async function requireSameMerchant(
   tx: Transaction,
   { domain, merchantId, channel }: { domain: string; merchantId: bigint | null; channel: OrderChannel },

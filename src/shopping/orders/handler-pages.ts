@@ -8,7 +8,7 @@ import {
   instrumentType,
 } from '../search/payment-handler.ts';
 
-/** What a shop reads that would like to be paid from here: how, and in what form. */
+/** The payment handler's specification and schema, for shops that want to accept it. */
 export function addHandlerPages(app: FastifyInstance, publicUrl: () => string): void {
   app.get(handlerSpecPath, async (_request, reply) =>
     reply

@@ -16,24 +16,24 @@ export interface IdentifyParts {
   readonly checkouts: Pick<ShopCheckouts, 'keysOf'>;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly publicUrl: () => string;
-  /** How many signed requests a minute one shop may send. */
+  /** Limit on signed requests per shop and minute. */
   readonly shopPerMinute: number;
 }
 
-/** Whom a request speaks for. */
+/** The domains that a request may act for. */
 export interface Identified {
   readonly domains: readonly string[];
-  /** Once the request has turned out to be good: that its shop had to be asked for its keys does not count for its address. */
+  /** Call after a successful redemption: it refunds the address's rate limit for fetching the shop's keys. */
   forgiveAddress(): Promise<void>;
 }
 
-/** Longer than any honest clock is off; a request that is sent again is known by its key anyway. */
+/** More than normal clock skew. The idempotency key catches replays within it. */
 const maxAgeMs = 5 * 60_000;
 
 /**
- * Which domains whoever asks may speak for: those that its account has proved, or the one whose own profile lists the key that this
- * very request is signed with. A signed request counts for its shop, and one that is not verified for its address. As long as the
- * shop's keys are not known it counts for its address as well, because whoever sends it makes us ask a site.
+ * A caller with an API key acts for the domains of its account; a signed request acts for the domain whose profile lists the key.
+ * A verified request counts against the shop's rate limit, any other against the address's. While the shop's keys are not cached,
+ * the request also counts against the address, because it makes us send a request to a site.
  */
 export async function domainsOf(
   parts: IdentifyParts,
@@ -75,7 +75,7 @@ function refused({ code, detail }: Extract<Verified, { ok: false }>) {
   });
 }
 
-/** The site whose profile the request says it comes with. */
+/** The site whose profile the UCP-Agent header names. */
 function websiteOf({ outgoing }: IdentifyParts, { headers }: ReceivedRequest): Website {
   const agent = headers['ucp-agent'];
   const profile = typeof agent === 'string' ? /(?:^|[,;\s])profile="([^"\\]{1,1000})"/.exec(agent)?.[1] : undefined;

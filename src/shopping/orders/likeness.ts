@@ -6,16 +6,16 @@ import { statusUrlOf } from './answer.ts';
 import { orderErrors } from './errors.ts';
 import { type OrderRow, selectOrder, shownStatus, toOrder } from './order.ts';
 
-/** How long after its end the same purchase is taken for a repetition. While it is open, it always is. */
+/** How long after completion an equal purchase counts as a duplicate. While the order is open, it always does. */
 const alikeSeconds = 60;
 
-/** What two purchases have in common that are likely one. */
+/** A hash of what makes two purchases probable duplicates. */
 export function likenessOf(
   domain: string,
   { itemId, quantity }: { readonly itemId: string; readonly quantity: number },
   address: ShippingAddress,
 ): Buffer {
-  // One of something has the likeness that it had before orders knew of quantities.
+  // Keeps the hash of orders from before quantities existed.
   const item = quantity === 1 ? [itemId] : [itemId, quantity];
   return createHash('sha256')
     .update(JSON.stringify([domain, ...item, normalizeAddress(address)]))
@@ -25,14 +25,14 @@ export function likenessOf(
 export interface Repetition {
   readonly accountId: bigint;
   readonly likeness: Buffer;
-  /** The order that it is not a repetition of, as its buyer says. */
+  /** The buyer states that the purchase does not repeat this order. */
   readonly notDuplicateOf: string | undefined;
   readonly publicUrl: string;
 }
 
 /**
- * Agents send a purchase again under fresh keys, often because the shop has been slow. An order that failed, or that the shop handed
- * over to the buyer, may be tried again at once.
+ * Agents resend a purchase under fresh idempotency keys, often because the shop was slow. An order that failed or needs the buyer
+ * can be retried at once.
  */
 export async function refuseRepetition(
   db: Queryable,
@@ -52,7 +52,7 @@ export async function refuseRepetition(
   });
 }
 
-/** Of two purchases of one account at once, one is looked at after the other is there. */
+/** Serializes the purchases of one account, so that the duplicate check sees concurrent ones. */
 export async function lockPurchases(tx: Transaction, accountId: bigint): Promise<void> {
   await lockUntilCommit(tx, { kind: 'purchases', of: String(accountId) });
 }

@@ -22,7 +22,7 @@ import { orderSaga } from './saga.ts';
 export interface NewOrder {
   readonly accountId: bigint;
   readonly domain: string;
-  /** Whose the domain is. */
+  /** The domain's owner. */
   readonly merchantId: bigint | null;
   readonly channel: OrderChannel;
   readonly product: OrderedProduct;
@@ -39,13 +39,13 @@ export interface OpenOptions {
   readonly ledger: Ledger;
   readonly secrets: Secrets;
   readonly keyId: string;
-  /** How long the shop may take. */
+  /** How long the shop has to accept the order. */
   readonly validSeconds: number;
-  /** How long after that a shop that may have taken it has to say so. */
+  /** How long after that a shop that may have accepted the order has to confirm it. */
   readonly voidSeconds: number;
 }
 
-/** Order, credential, job and posting in the caller's commit: from here on the money is set aside for this shop alone. */
+/** Writes order, credential, job and posting in the caller's commit, which sets the money aside for this shop. */
 export async function openOrder(
   tx: Transaction,
   { ledger, secrets, keyId, validSeconds, voidSeconds }: OpenOptions,
@@ -70,7 +70,7 @@ export async function openOrder(
   return { id, outcome: posted.outcome };
 }
 
-/** The shop wants to see the buyer before anything is paid: nothing is set aside, and the order says where to go. */
+/** The shop wants the buyer to continue on its own pages before payment. No money is set aside; the order records the URL. */
 export async function recordHandedOver(
   tx: Transaction,
   caller: Caller,

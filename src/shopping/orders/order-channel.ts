@@ -4,7 +4,7 @@ import type { Order } from './order.ts';
 import { sendOrder } from './order-webhook.ts';
 import type { OrderParts } from './parts.ts';
 
-/** The shop of one order, however it is reached. */
+/** The shop of one order, over UCP or over its orders URL. */
 export interface Shop {
   ask(): Promise<ShopAnswer>;
   look(): Promise<ShopAnswer>;
@@ -16,7 +16,7 @@ export function shopOf(parts: OrderParts, order: Order): Shop {
   const { id, channel, askKey, cancelKey, expiresAt } = order;
   if (channel.kind === 'webhook') {
     const ask = () => sendOrder(parts, order, 'order.placed');
-    // It is known by the order's id, so asking again is how to look.
+    // The shop recognizes the order by its id, so sending it again also returns its current state.
     return { ask, look: ask, cancel: () => sendOrder(parts, order, 'order.cancelled') };
   }
   const { checkout } = channel;

@@ -2,9 +2,9 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
 /**
- * What an order is signed with: the secret of the account that received it. While the domain is still that account's, it is the one
- * that the account has now; afterwards the one that it had last, which the database keeps as long as the order is open. The secret of
- * a later owner is never used: the order goes to the address of the earlier one, who could pass it on.
+ * The secret that signs an order: the one of the account that received it. While that account owns the domain, it is the
+ * account's current secret; afterwards it is the last one, which the database keeps until the order ends. The secret of a later
+ * owner is never used, because the order goes to the earlier owner's URL, who could forward it.
  */
 export async function unsealSecretOf(
   db: Queryable,

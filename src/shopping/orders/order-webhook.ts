@@ -26,8 +26,8 @@ const answerShape = z.discriminatedUnion('status', [
 ]);
 
 /**
- * Sends an order, or that it is taken back, to the address that the shop has given us. It is signed like every webhook, and known
- * by the order's id: the shop answers the same however often it comes.
+ * Sends an order or its cancellation to the shop's orders URL, signed like every webhook. The order id makes it idempotent: the
+ * shop answers the same each time.
  */
 export async function sendOrder(
   { db, outgoing, parser, secrets, clock }: OrderParts,
@@ -56,7 +56,7 @@ export async function sendOrder(
       maxBodyBytes: mostBytes,
     });
     const read = answerShape.safeParse(await parser.run(orderAnswer, bytesOf(answer)));
-    // Whatever else it says, also a bare refusal of its server, may not be the shop's own word.
+    // Any other response, even a bare 4xx, may come from a proxy and not from the shop.
     if (!read.success) return { state: 'unknown', why: `it answered ${answer.status} without a word about the order` };
     return toAnswer(read.data);
   } catch (error) {

@@ -7,7 +7,7 @@ import type { OrderedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import type { OrderStatus, ShownStatus } from './saga.ts';
 
-/** How an order reaches its shop: a checkout of the shop's own, or a message to the address that the shop has given us. */
+/** How an order reaches its shop: over the shop's UCP checkout, or as a signed request to its orders URL. */
 export type OrderChannel =
   | { readonly kind: 'ucp'; readonly checkout: Checkout }
   | { readonly kind: 'webhook'; readonly url: string };
@@ -16,7 +16,7 @@ export interface Order {
   readonly id: string;
   readonly accountId: bigint;
   readonly domain: string;
-  /** The account that the domain belonged to when the order was opened. Null where it belonged to none. */
+  /** The domain's owner when the order was opened; null if it had none. */
   readonly merchantId: bigint | null;
   readonly channel: OrderChannel;
   readonly product: {
@@ -29,20 +29,22 @@ export interface Order {
   readonly quantity: number;
   readonly shippingAddress: ShippingAddress;
   readonly asset: Currency;
-  /** What the shop asks for in all. */
+  /** The shop's total. */
   readonly amount: Amount;
-  /** Ours, on top of it. */
+  /** Our fee, on top. */
   readonly fee: Amount;
   readonly transferId: string | null;
   readonly askKey: string;
   readonly cancelKey: string;
-  /** Whether the shop was asked, or may have been since a backup that was put back. */
+  /** Also true after a restore from a backup, which cannot know. */
   readonly mayHaveBeenAsked: boolean;
-  /** Until when the shop may take it. */
+  /** The shop's deadline to accept the order. */
   readonly expiresAt: Date;
-  /** From then on it is void, also for a shop that may have taken it. Null of orders that ended before there was such a deadline. */
+  /**
+   * After this the order is void even if the shop may have accepted it. Null for old orders that ended before this deadline
+   * existed.
+   */
   readonly voidAt: Date | null;
-  /** When its buyer asked to have it cancelled. Null as long as it is wanted. */
   readonly cancelRequestedAt: Date | null;
   readonly status: OrderStatus;
   /** What the shop was paid, and our fee on that. */
@@ -59,7 +61,7 @@ export interface Order {
   readonly refunded: Amount;
 }
 
-/** What has left the balance for it. */
+/** What was debited from the buyer's balance. */
 export function heldFor({ amount, fee }: Pick<Order, 'amount' | 'fee'>): Amount {
   return add(amount, fee);
 }
@@ -71,7 +73,7 @@ export function shownStatus({ status, charged, refunded, fulfilledAt }: Order): 
   return fulfilledAt === null ? 'completed' : 'fulfilled';
 }
 
-/** SQL: the same, of a row of `orders o`. */
+/** SQL for `shownStatus`, on a row of `orders o`. */
 export const shownStatusSql = `CASE o.status WHEN 'placed' THEN 'pending' WHEN 'completed' THEN
     CASE WHEN o.charged = (SELECT sum(r.atomic) FROM order_refunds r WHERE r.order_id = o.id) THEN 'refunded'
          WHEN EXISTS (SELECT FROM order_fulfilments f WHERE f.order_id = o.id) THEN 'fulfilled' ELSE 'completed' END
@@ -82,7 +84,6 @@ export async function findOrder(db: Queryable, id: string): Promise<Order | unde
   return rows[0] && toOrder(rows[0]);
 }
 
-/** One that this account has placed. */
 export async function findOwnOrder(db: Queryable, accountId: bigint, id: string): Promise<Order> {
   const order = await findOrder(db, id);
   if (order === undefined || order.accountId !== accountId) throw orderErrors.order_not_found();

@@ -7,7 +7,7 @@ import type { Schedule } from '../../kernel/jobs/worker.ts';
 const job = defineJob({ name: 'erase-shipped-addresses', payload: z.unknown(), maxAttempts: 1 });
 const atOnce = 1_000;
 
-/** SQL: an order that a shop with an account here was paid for, and has yet to send. */
+/** SQL: a paid order that a shop with an account here has yet to ship. */
 const toBeShipped = `(o.status = 'completed' AND o.finished_at > now() - interval '30 days'
   AND (o.seller_id IS NOT NULL OR o.merchant_id IS NOT NULL OR EXISTS (
     SELECT FROM claimants c WHERE c.kind = 'domain' AND c.name = o.domain AND c.account_id IS NOT NULL))
@@ -15,16 +15,16 @@ const toBeShipped = `(o.status = 'completed' AND o.finished_at > now() - interva
   AND o.charged > (SELECT coalesce(sum(r.atomic), 0) FROM order_refunds r WHERE r.order_id = o.id))`;
 
 /**
- * SQL: erases the addresses of orders `o` that have ended, except those that a shop still has to ship to. The country stays: it is no
- * one's address. An order that its shop refunds at this moment is left for the schedule: the refund waits for the buyer's ledger
- * accounts, which a closing holds.
+ * SQL: erases the addresses of finished orders `o`, except those still to be shipped. The country stays, because it identifies
+ * nobody. SKIP LOCKED leaves an order that is being refunded to the schedule: the refund waits for the buyer's ledger accounts,
+ * which the closing holds.
  */
 const erase = (from: string, limit = 'ALL') => `UPDATE orders SET shipping_address = jsonb_build_object(
     'name', 'Erased', 'street', 'Erased', 'city', 'Erased', 'country', shipping_address -> 'country')
   WHERE id = ANY (ARRAY(SELECT o.id FROM ${from} AND o.finished_at IS NOT NULL
     AND NOT o.shipping_address @> '{"name": "Erased", "street": "Erased"}' AND NOT ${toBeShipped} LIMIT ${limit} FOR UPDATE OF o SKIP LOCKED))`;
 
-/** Orders that have not ended keep the account from being closed anyway. */
+/** An open order prevents closing the account, so all its orders have ended. */
 export const eraseAddressesOf: OnAccountClosing = async (tx, accountId) => {
   await tx.query(erase('orders o WHERE o.account_id = $1'), [accountId]);
 };
@@ -33,7 +33,10 @@ export function eraseShippedAddressesSchedule(db: Queryable): Schedule {
   return { at: '41 * * * *', handler: handleJob(job, () => eraseShippedAddresses(db)) };
 }
 
-/** What was kept for a shop when the account closed goes once it is shipped, refunded or 30 days old. After a year nothing can be left. */
+/**
+ * Erases addresses that were kept for shipping when the account closed, once the order is shipped, refunded or 30 days old.
+ * Accounts that closed over a year ago have none left.
+ */
 export async function eraseShippedAddresses(db: Queryable): Promise<void> {
   const closed = "(SELECT id FROM accounts WHERE closed_at > now() - interval '1 year') a";
   for (;;) {
@@ -44,7 +47,7 @@ export async function eraseShippedAddresses(db: Queryable): Promise<void> {
   }
 }
 
-/** Orders that others have placed with a shop of this account, and that may still be paid to it. */
+/** Open orders that may still be paid to this account as the shop. */
 export const openSalesOf: UnderWayOf = async (tx, accountId) => {
   const { rows } = await tx.query<{ id: string }>(
     'SELECT id FROM orders WHERE merchant_id = $1 AND finished_at IS NULL ORDER BY id LIMIT 100',

@@ -8,7 +8,6 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ShopCheckouts } from './checkout.ts';
 
-/** What an order works with, once it is placed. */
 export interface OrderParts {
   readonly db: Database;
   readonly ledger: Ledger;

@@ -8,7 +8,7 @@ type OrderMoney = Pick<Order, 'id' | 'accountId' | 'amount' | 'fee' | 'asset' | 
 
 const nameOf = ({ domain, product }: OrderMoney) => `${product.title} at ${domain}`;
 
-/** Set aside: it has left the balance, and nobody else has it. */
+/** Sets the money aside. */
 export function held(order: OrderMoney, { transferId, keyId }: { transferId: PostingId; keyId: string }): Posting {
   const total = heldFor(order);
   return {
@@ -29,13 +29,13 @@ export function held(order: OrderMoney, { transferId, keyId }: { transferId: Pos
 }
 
 export interface Taken {
-  /** Whom the shop has with us. */
+  /** The shop's ledger account. */
   readonly seller: AccountId;
   readonly sellerId: bigint | undefined;
   readonly charged: { readonly amount: Amount; readonly fee: Amount };
 }
 
-/** The shop has what it asked for, the house its fee, and the buyer whatever the shop did not take. */
+/** Pays the shop and the fee; the buyer gets back what the shop did not charge. */
 export function captured(order: OrderMoney, { seller, sellerId, charged }: Taken): Posting {
   const total = heldFor(order);
   const rest = subtract(subtract(total, charged.amount), charged.fee);
@@ -57,14 +57,14 @@ export function captured(order: OrderMoney, { seller, sellerId, charged }: Taken
   };
 }
 
-/** Whoever buys from a shop of his own stands on both sides, and an account stands once in a posting. */
+/** A buyer can own the shop, and a posting may name an account only once. */
 function merged(entries: readonly { readonly account: AccountId; readonly atomic: bigint }[]) {
   const [first, second] = entries;
   if (first === undefined || second === undefined || first.account !== second.account) return entries;
   return [{ account: first.account, atomic: first.atomic + second.atomic }];
 }
 
-/** Everything is back, the fee too. */
+/** Returns all the money, including the fee. */
 export function released(order: OrderMoney): Posting {
   const total = heldFor(order);
   return {
@@ -88,11 +88,11 @@ export interface Refund {
   readonly seller: AccountId;
   readonly sellerId: bigint | undefined;
   readonly keyId: string;
-  /** As the shop tells it to the buyer. */
+  /** Shown to the buyer. */
   readonly reason: string | undefined;
 }
 
-/** From the shop's money, never the house's. */
+/** Refunds come from the shop's balance, never from the house. */
 export function refunded(
   order: OrderMoney,
   { id, transferId, amount, seller, sellerId, keyId, reason }: Refund,

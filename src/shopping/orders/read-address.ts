@@ -7,7 +7,7 @@ import { orderErrors } from './errors.ts';
 
 export type GivenAddress = string | AddressParts;
 
-/** The one that was given, for this order alone, or the one on file. Without a name it goes to the account's owner. */
+/** The address of the request or, without one, of the account. Without a name it is for the account's owner. */
 export async function addressOrRefuse(
   db: Queryable,
   accountId: bigint,

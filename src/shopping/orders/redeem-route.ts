@@ -22,7 +22,7 @@ const redemption = z.object({
   }),
 });
 
-/** In the words of the protocol that shops speak, with underscores and amounts in cents. */
+/** Follows UCP conventions: snake_case names, amounts in minor units. */
 export function redeemRoute(parts: RedeemParts): Route {
   return defineRoute(
     {
@@ -90,7 +90,7 @@ interface Redemption {
 
 async function redeem(tx: Parameters<typeof lockCredential>[0], asked: Redemption) {
   const known = await lockCredential(tx, asked.token);
-  // What was issued to another shop, or to a former owner of the domain, is as unknown as what was never issued.
+  // A credential of another shop, or of a former owner of the domain, looks like one that was never issued.
   if (known === undefined || !asked.domains.includes(known.domain) || known.changedHands) {
     throw credentialErrors.credential_unknown();
   }
@@ -108,7 +108,7 @@ async function redeem(tx: Parameters<typeof lockCredential>[0], asked: Redemptio
     currency: known.currency,
     void_at: known.voidAt?.toISOString() ?? null,
   };
-  // Also for a shop that has redeemed it: what it has not completed by now must not be sent.
+  // Even if the shop has redeemed it: a checkout not completed by now must not be shipped.
   if (known.isVoid) throw credentialErrors.credential_void();
   if (known.isRedeemed) {
     if (asked.key !== undefined && asked.key === known.redeemKey) return answer;

@@ -13,14 +13,13 @@ import { findSale, lockSale } from './sale.ts';
 
 export interface RefundRequest {
   readonly orderId: string;
-  /** The shop. */
   readonly caller: Caller;
-  /** All that is left when undefined. */
+  /** Undefined refunds all that is left. */
   readonly amount: Amount | undefined;
   readonly reason: string | undefined;
 }
 
-/** Refund, event and posting in the caller's commit. The database itself refuses more than was paid. */
+/** Writes refund, event and posting in the caller's commit. A database constraint refuses more than was paid. */
 export async function refundOrder(tx: Transaction, ledger: Ledger, { orderId, caller, amount, reason }: RefundRequest) {
   const { accountId, keyId } = caller;
   const order = await lockSale(tx, accountId, orderId);

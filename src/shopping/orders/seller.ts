@@ -4,16 +4,16 @@ import { openClaimant } from '../../ledger/claimants.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Order } from './order.ts';
 
-/** Where a shop's money is: in its own account, or in the books under its domain until it has one. */
+/** The ledger account that a shop is paid to: its own or, while it has none, the one of its domain. */
 export interface Seller {
   readonly account: AccountId;
-  /** Undefined while it has no account. */
+  /** Undefined while the shop has no account. */
   readonly accountId: bigint | undefined;
 }
 
 /**
- * Before the commit that pays it: opening what is owed to a domain is a commit of its own. Undefined where the order belongs to an
- * account.
+ * Call before the commit that pays the shop, because opening the domain's claimant is a commit of its own. Undefined if the order
+ * belongs to an account.
  */
 export async function openSeller(
   db: Database,
@@ -25,8 +25,9 @@ export async function openSeller(
 }
 
 /**
- * In the commit that pays it: the account that received the order, whoever has the domain now. Where the domain had none, the first
- * account that proves it. The claimant is held: whoever proves to be the shop at this moment either finds this money, or is found here.
+ * Call in the commit that pays the shop. The seller is the account that received the order, whoever owns the domain now; without
+ * one, the first account that proves the domain. The row lock on the claimant orders this against a concurrent proof, so that the
+ * money reaches the new owner either way.
  */
 export async function findSeller(
   tx: Transaction,

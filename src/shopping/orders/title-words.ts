@@ -1,8 +1,8 @@
-/** More than titles, options and what people write of them have. Some signs become eighteen when they are normalised. */
+/** Longer than real titles and options. NFKC can turn one character into eighteen. */
 const longestText = 400;
 const mostWords = 60;
 
-/** Capitals, spaces and the kind of an apostrophe are no difference. */
+/** Ignores case, whitespace, and variants of quotes and dashes. */
 export function plain(text: string): string {
   return text
     .normalize('NFKC')
@@ -16,13 +16,13 @@ export function plain(text: string): string {
 }
 
 /**
- * Numbers with their sign and what holds them together, because 1.5 is neither 5.1 nor -1.5; words with the signs that make them, because
- * C++ is not C#; and signs that mean something by themselves, such as € or an emoji. All else is punctuation.
+ * A word is a number with its sign and separators, because 1.5 is neither 5.1 nor -1.5; a word with its signs, because C++ is not
+ * C#; or a symbol with a meaning, such as € or an emoji. Everything else is punctuation.
  */
 const word =
   /(?<![\p{L}\p{N}])[+-]?\p{N}+(?:[.,:/⁄×x-]\p{N}+)*[\p{L}%°″"+#]*|\p{L}[\p{L}\p{M}\p{N}]*[+#]*|(?![|~^<>=+™®©])\p{S}|%/gu;
 
-/** Without case and punctuation. Accents of Latin and Greek letters make no difference; marks of other scripts make other letters. */
+/** Ignores case, punctuation, and accents of Latin and Greek letters. In other scripts, marks make different letters. */
 export function titleWords(text: string): readonly string[] {
   const kept = known.get(text);
   if (kept !== undefined) return kept;
@@ -32,7 +32,7 @@ export function titleWords(text: string): readonly string[] {
   return words;
 }
 
-/** The sizes and colours of one product are compared again and again. */
+/** A cache, because the options of one product are compared many times. */
 const known = new Map<string, readonly string[]>();
 const mostKnown = 5_000;
 
@@ -45,12 +45,12 @@ function readWords(text: string): readonly string[] {
   return (bare.match(word) ?? []).slice(0, mostWords);
 }
 
-/** The same words in the same order. Two texts without any word are not the same. */
+/** The same words in the same order. Two texts without words do not match. */
 export function isSequence(left: readonly string[], right: readonly string[]): boolean {
   return left.length > 0 && left.length === right.length && left.every((one, index) => one === right[index]);
 }
 
-/** The same words in any order; but numbers in the same one, because "Volume 2, Book 1" is not "Volume 1, Book 2". */
+/** The same words in any order, but numbers in the same order, because "Volume 2, Book 1" is not "Volume 1, Book 2". */
 export function isSame(left: readonly string[], right: readonly string[]): boolean {
   return withoutWords(left, right)?.length === 0 && left.length > 0 && haveSameNumbers(left, right);
 }
@@ -61,7 +61,7 @@ function haveSameNumbers(left: readonly string[], right: readonly string[]): boo
   return ones.length === 0 || isSequence(ones, others);
 }
 
-/** The words that are left when these are taken out; undefined unless all of these are there. */
+/** The words that remain after removing `taken`; undefined unless all of `taken` are present. */
 export function withoutWords(words: readonly string[], taken: readonly string[]): readonly string[] | undefined {
   const left = [...words];
   for (const one of taken) {

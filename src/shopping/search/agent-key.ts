@@ -10,8 +10,8 @@ import {
 const keyName = 'requests';
 
 /**
- * The key with which we sign what we ask of shops, so that they know us by our profile. Made when it is first needed, and the same
- * for all instances; it is kept sealed.
+ * The key that signs our requests to shops; its public half is in our UCP profile. The first use creates it, and all instances
+ * share it.
  */
 export function createAgentKey({
   db,
@@ -37,7 +37,7 @@ export function createAgentKey({
       keyName,
       secrets.seal('agent-keys', exportSigningKey(fresh)),
     ]);
-    // Two may have been made at once: one of them is everybody's.
+    // Two instances may create a key at once; the row that was inserted wins.
     return (await find()) ?? fresh;
   }
 

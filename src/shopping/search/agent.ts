@@ -1,19 +1,17 @@
 import type { PublicJwk } from '../../kernel/signing/signing-key.ts';
 import { handlerName, handlerSchemaPath, handlerSpecPath, handlerVersion, instrumentType } from './payment-handler.ts';
 
-/** Who we are, to whoever asks. */
+/** How the service identifies itself to shops. */
 export interface ShoppingAgent {
-  /** The token that robots.txt may name. */
+  /** The product token that a robots.txt can name. */
   readonly token: string;
   readonly userAgent: string;
-  /** Where our UCP profile is. */
   readonly profileUrl: string;
 }
 
-/** The token that a robots.txt may name. It stays the same whatever the version. */
+/** Site owners write this token into their robots.txt, so it must not change between versions. */
 export const agentToken = 'PaywrightBot';
 
-/** Who we say we are: an honest name, and where to read more about it. */
 export function describeAgent(publicUrl: string): ShoppingAgent {
   return {
     token: agentToken,
@@ -24,10 +22,10 @@ export function describeAgent(publicUrl: string): ShoppingAgent {
 
 export const profilePath = '/.well-known/ucp';
 
-/** The newest first: it is the one at the usual address, and names the others. */
+/** Newest first. The newest profile is served at `profilePath` and lists the older ones. */
 export const profileVersions = ['2026-08-25', '2026-04-08'] as const;
 
-/** Our UCP profile as a platform: what we can do with a shop. Shops look at it before they answer. */
+/** Our UCP platform profile. Shops read it before they answer. */
 export function agentProfile(publicUrl: string, version: (typeof profileVersions)[number], keys: readonly PublicJwk[]) {
   const page = (path: string) => `https://ucp.dev/${version}/${path}`;
   const service = { version, spec: page('specification/overview') };
@@ -72,7 +70,7 @@ export function agentProfile(publicUrl: string, version: (typeof profileVersions
         ],
       },
     },
-    // One name for each version of the protocol: both are read by whoever knows only one of them.
+    // The two protocol versions use different names for the same keys.
     keys,
     signing_keys: keys,
   };

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Remembers things for a while, and never more of them than there is room for: whoever was not asked for longest goes first. */
+/** A cache with expiry and a size limit. It evicts the least recently used entry first. */
 export interface BriefMemory<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value, keepMs?: number): void;
@@ -10,7 +10,7 @@ export interface BriefMemory<Value> {
 export interface BriefMemoryOptions<Value> {
   readonly clock: Clock;
   readonly keepMs: number;
-  /** How much it may hold: by number, unless things are weighed. */
+  /** The size limit: a number of entries, or the sum of their weights if `weigh` is given. */
   readonly room: number;
   readonly weigh?: (value: Value) => number;
 }
@@ -37,7 +37,7 @@ export function createBriefMemory<Value>({
         forget(key);
         return undefined;
       }
-      // A map keeps the order of insertion, so the first is always the one that was not asked for longest.
+      // A Map keeps insertion order, so reinserting keeps the least recently used entry first.
       kept.delete(key);
       kept.set(key, found);
       return found.value;

@@ -2,14 +2,14 @@ import type { RequestHolder } from '../../kernel/http/holder.ts';
 import { createPlaces } from '../../kernel/places/places.ts';
 import type { MerchantSearch } from './search-merchant.ts';
 
-/** The search of other people's shops, in which each caller has a share. */
+/** Shop search with a concurrency limit per caller. */
 export interface SharedSearch {
   of(holder: RequestHolder): MerchantSearch;
-  /** Throws the refusal of a search that would find no room now. */
+  /** Throws if a search that starts now would exceed a concurrency limit. */
   refuseWithoutRoom(holder: RequestHolder): void;
 }
 
-/** Beyond `inAll` a process would hold too much of what strangers send it. */
+/** `inAll` bounds the memory that responses from shops can take in one process. */
 const limits = { what: 'searches', inAll: 256, shares: { caller: 16, address: 64, network: 128 } };
 
 export function limitSearch(merchants: MerchantSearch): SharedSearch {

@@ -1,14 +1,14 @@
 import type { MerchantSite } from './merchant-site.ts';
 import type { Candidate } from './product.ts';
 
-/** One way in which sites let their products be searched. The adapters are in shopping/adapters/. */
+/** One way to search a shop's products. The adapters are in shopping/adapters/. */
 export interface MerchantPlatform {
   readonly name: string;
   /**
-   * Gives products as they are found, the best first as far as the site knows. Ending without any means that the site is
-   * of this kind and has found nothing; a site of another kind is a MerchantTrouble.
+   * Yields products as they are found, in the shop's own order. Ending without a product means that the platform matches and the
+   * search found nothing. If the site is not of this platform, it throws a MerchantTrouble.
    */
   search(site: MerchantSite, query: string): AsyncIterable<Candidate>;
-  /** Whether its terms forbid that answers are kept, however briefly. */
+  /** Set if the platform's terms forbid caching results. */
   readonly keepsNothing?: true;
 }

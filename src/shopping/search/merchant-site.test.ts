@@ -5,10 +5,10 @@ import { describeAgent } from './agent.ts';
 import { openSite } from './merchant-site.ts';
 import { createRobotsBook } from './robots-book.ts';
 
-const agent = describeAgent('https://pay.example');
+const agent = () => describeAgent('https://pay.example');
 const parser = useParser();
 
-/** A web of these answers: a redirect, or a page. */
+/** A web with these responses: a redirect or a page. */
 function webOf(pages: Readonly<Record<string, { readonly location: string } | string>>): Outgoing {
   return {
     explainRefusal: () => undefined,

@@ -8,35 +8,35 @@ import { type KnownRobots, mostRobotsBytes, type RobotsBook } from './robots-boo
 import { mayRead, readRobots } from './tasks.ts';
 import { isWithinSite, type Website } from './website.ts';
 
-/** A site while one search reads it: every request goes through the guard, the site's robots.txt and these limits. */
+/** One shop's site during one search. Every request passes the address guard, the site's robots.txt and the limits below. */
 export interface MerchantSite {
-  /** Where it answers, without a slash at the end. */
+  /** Without a trailing slash. */
   readonly origin: string;
   readonly name: string;
   readonly agent: ShoppingAgent;
-  /** Throws a MerchantTrouble when no answer came. Redirects are followed within the site alone. */
+  /** Throws a MerchantTrouble if no response arrives. Follows redirects only within the site. */
   get(url: string, options?: GetOptions): Promise<MerchantAnswer>;
-  /** To an address that the site itself has named for this. */
+  /** The URL must come from the site itself, such as from its UCP profile. */
   postJson(url: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<MerchantAnswer>;
   isWithin(url: URL): boolean;
 }
 
 interface GetOptions {
   readonly accept?: string;
-  /** What is longer is cut off, for pages of which the beginning is of use. */
+  /** Truncate a longer body instead of failing. Use it for pages whose beginning is enough. */
   readonly cut?: true;
-  /** Also elsewhere: the address comes from the site's own profile. */
+  /** Allow other hosts, because the URL comes from the site's own profile. */
   readonly elsewhere?: true;
   readonly maxBytes?: number;
 }
 
 export interface MerchantAnswer {
   readonly status: number;
-  /** Where it came from in the end. */
+  /** The final URL, after redirects. */
   readonly url: string;
   readonly headers: OutgoingAnswer['headers'];
   readonly bytes: Buffer;
-  /** What the task makes of it. Throws a MerchantTrouble when it takes too long, or too much memory. */
+  /** Runs a parser task on the body. Throws a MerchantTrouble if the task exceeds its time or memory limit. */
   read<Output>(task: Task<AnswerBytes, Output>): Promise<Output>;
   read<More, Output>(task: Task<AnswerBytes & More, Output>, more: More): Promise<Output>;
 }
@@ -44,27 +44,31 @@ export interface MerchantAnswer {
 export interface SiteParts {
   readonly outgoing: Outgoing;
   readonly parser: Parser;
-  /** Whom it is read for: readers take turns. */
-  readonly holder?: string | undefined;
   readonly robots: RobotsBook;
-  readonly agent: ShoppingAgent;
+  readonly agent: () => ShoppingAgent;
+}
+
+interface OpenSiteParts extends SiteParts {
+  /** The account or address that the parser's fair scheduling counts this work for. */
+  readonly holder?: string | undefined;
 }
 
 const timeoutMs = 4_500;
 const mostBytes = 1_500_000;
 const mostRedirects = 5;
-/** Of one search, whatever the site leads it to. */
+/** Per search, so that a site cannot lead it on forever. */
 const mostRequests = 40;
-/** For reading all that one search gets. An honest page takes a few hundredths of a second. */
+/** Parser time for all responses of one search. A typical page takes a few hundredths of a second. */
 const readingMs = 4_000;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** Looks at the robots.txt first: without it nothing else may be read. */
+/** Reads robots.txt first, because no other request is allowed before it. */
 export async function openSite(
-  { outgoing, parser, holder, robots, agent }: SiteParts,
+  { outgoing, parser, holder, robots, agent: describeUs }: OpenSiteParts,
   website: Website,
   signal: AbortSignal,
 ): Promise<MerchantSite> {
+  const agent = describeUs();
   let requests = 0;
   const allowance: Allowance = { leftMs: readingMs };
 
@@ -92,7 +96,7 @@ export async function openSite(
     }
   }
 
-  /** One hop after the other, each judged by the guard and, within the site, by `judge`. */
+  /** Follows redirects one by one. `judge` checks each URL before it is requested. */
   async function follow(
     url: string,
     options: {
@@ -122,7 +126,7 @@ export async function openSite(
   function nextHop(location: string, from: URL): URL {
     const next = parseUrl(location, from);
     if (next === undefined) throw notOffered('what it redirects to');
-    // Some name http in a redirect and mean themselves; on the web only https is spoken.
+    // Some shops redirect to their own http URL. We stay on https.
     if (from.protocol === 'https:' && next.protocol === 'http:') next.protocol = 'https:';
     if (next.host !== from.host && !isWithinSite(website, next)) {
       throw new MerchantTrouble('not_offered', `The site leads on to ${showHost(next)}, which is another site.`);
@@ -139,7 +143,7 @@ export async function openSite(
       { cut: true, maxBytes: mostRobotsBytes },
       async () => {},
     ).catch((error: MerchantTrouble) => {
-      // One that cannot be followed is one that is not there.
+      // A robots.txt that redirects in circles or off the site counts as missing.
       if (error.kind !== 'not_offered') throw error;
       return { answer: undefined, url: new URL(origin) };
     });
@@ -148,7 +152,7 @@ export async function openSite(
       status,
       rules:
         answer === undefined || status >= 300 ? '' : await read(readRobots, { ...bytesOf(answer), agent: agent.token }),
-      // Only a site that has moved as a whole has it at the same place elsewhere.
+      // If the whole site has moved, robots.txt keeps its path on the new origin.
       origin: url.pathname === '/robots.txt' ? url.origin : origin,
     });
   }
@@ -172,7 +176,7 @@ export async function openSite(
     isWithin: (url) => isWithinSite(website, url),
 
     async get(url, { accept = 'text/html', cut, elsewhere, maxBytes = mostBytes } = {}) {
-      // It may be what the shop has named, and that may be no address at all.
+      // The URL can come from the shop and may be malformed.
       const at = parseUrl(url, origin);
       if (at === undefined) throw notOffered('what it links to');
       if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
@@ -194,7 +198,7 @@ export async function openSite(
   };
 }
 
-/** What stands in the way of every reader alike is told here once. */
+/** Handles the status codes that mean the same for every reader. */
 function readable(
   answer: OutgoingAnswer,
   url: string,
@@ -216,12 +220,11 @@ function readable(
   };
 }
 
-/** As a task takes it. */
 export function bytesOf({ headers, body }: Pick<OutgoingAnswer, 'headers' | 'body'>): AnswerBytes {
   return { bytes: body, type: String(headers['content-type'] ?? '').slice(0, 200) };
 }
 
-/** A name that somebody else has chosen: shown as the web spells it. */
+/** The host is chosen by a stranger, so it is shown in its ASCII form and limited in length. */
 function showHost({ hostname }: URL): string {
   return hostname.length > 100 ? 'another site' : hostname;
 }

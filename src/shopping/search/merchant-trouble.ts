@@ -1,19 +1,19 @@
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import { ParserError } from '../../kernel/parser/parser.ts';
 
-/** Why a way to read a site did not work out. */
+/** Why reading a site failed. */
 export type TroubleKind =
-  /** The site does not offer this. */
+  /** The site does not support this platform, or the page cannot be used. */
   | 'not_offered'
-  /** The site asks us not to, by its robots.txt or by a wall against bots. */
+  /** robots.txt or a bot wall denies access. */
   | 'forbidden'
   | 'unreachable'
   | 'too_slow'
-  /** The guard of outgoing requests does not let it through. */
+  /** The address guard blocks the URL. */
   | 'refused'
   | 'given_up';
 
-/** Its message is a whole sentence that a user may read. */
+/** The message is a complete sentence that users can read. */
 export class MerchantTrouble extends Error {
   override readonly name = 'MerchantTrouble';
   readonly kind: TroubleKind;
@@ -39,7 +39,7 @@ export function toTrouble(error: unknown): MerchantTrouble {
   throw error;
 }
 
-/** That we are busy, or that our own process ended, is not the site's fault; everything else is. */
+/** A busy parser or a crashed parser process is our fault; every other failure is the page's. */
 function unreadable({ kind }: ParserError): MerchantTrouble {
   if (kind === 'given_up') return new MerchantTrouble('given_up', 'The search was given up.');
   if (kind === 'busy') return new MerchantTrouble('too_slow', 'Too many pages are being read. Try again in a moment.');

@@ -8,7 +8,6 @@ import { createPictures, type Pictures } from './pictures.ts';
 import { createRobotsBook, type RobotsBook } from './robots-book.ts';
 import { createMerchantSearch } from './search-merchant.ts';
 
-/** The way to other people's shops: their products, and the pictures of them. */
 export interface Shopping {
   readonly merchants: SharedSearch;
   readonly pictures: Pictures;

@@ -1,44 +1,35 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestHolder } from '../../kernel/http/holder.ts';
-import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { Parser } from '../../kernel/parser/parser.ts';
 import { createPlaceQueue } from '../../kernel/places/place-queue.ts';
-import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
-import { openSite } from './merchant-site.ts';
+import { openSite, type SiteParts } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import type { PictureHeader } from './reading/picture-header.ts';
-import type { RobotsBook } from './robots-book.ts';
 import { readPicture } from './tasks.ts';
 
-/** A picture that may be shown from here, as if it were ours. */
+/** A shop's picture that was checked and may be served from our own origin. */
 export interface Picture {
   readonly type: PictureHeader['type'];
   readonly bytes: Buffer;
 }
 
 export interface Pictures {
-  /** Undefined when it cannot be had, or is nothing that one should show. Throws `NoPlace` when the holder waited in vain. */
+  /**
+   * Undefined if the picture cannot be fetched or is not safe to show. Throws `NoPlace` if the holder's wait for a slot times
+   * out.
+   */
   read(url: string, holder: RequestHolder): Promise<Picture | undefined>;
 }
 
-export interface PicturesParts {
-  readonly outgoing: Outgoing;
-  readonly parser: Parser;
-  readonly clock: Clock;
-  readonly robots: RobotsBook;
-  readonly agent: () => ShoppingAgent;
-}
-
 const mostBytes = 4_000_000;
-/** A small file may unpack to more than a phone has room for. */
+/** A small file can decompress to more memory than a phone has. */
 const mostPixels = 25_000_000;
 const longestSide = 8_000;
 const withinMs = 7_000;
 const keepMs = 10 * 60_000;
 const keepFailureMs = 60_000;
 
-/** A page has more pictures than are fetched for one address at once: the others wait for the first ones, and so does the browser. */
+/** One preview page has more pictures than one address may fetch at once, so the rest wait in a queue. */
 const limits = {
   what: 'pictures',
   inAll: 32,
@@ -46,10 +37,10 @@ const limits = {
   waiting: { inAll: 256, shares: { address: 16, network: 64 }, patienceMs: 10_000 },
 };
 
-/** Pictures of strangers, checked, and kept briefly so that one who looks twice costs the shop one request. */
-export function createPictures({ outgoing, parser, clock, robots, agent }: PicturesParts): Pictures {
+/** Fetches and checks pictures from shops, and caches them so that a reload costs the shop no second request. */
+export function createPictures(parts: SiteParts & { readonly clock: Clock }): Pictures {
   const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
-    clock,
+    clock: parts.clock,
     keepMs,
     room: 48_000_000,
     weigh: ({ picture }) => 1_000 + (picture?.bytes.length ?? 0),
@@ -63,7 +54,7 @@ export function createPictures({ outgoing, parser, clock, robots, agent }: Pictu
     const timer = setTimeout(() => over.abort(), withinMs);
     try {
       const place = { origin, name: port === '' ? hostname : host };
-      const site = await openSite({ outgoing, parser, robots, agent: agent() }, place, over.signal);
+      const site = await openSite(parts, place, over.signal);
       const accept = 'image/avif,image/webp,image/png,image/jpeg,image/gif';
       const answer = await site.get(url, { accept, maxBytes: mostBytes });
       const claimed = String(answer.headers['content-type'] ?? '');
@@ -100,7 +91,7 @@ export function createPictures({ outgoing, parser, clock, robots, agent }: Pictu
       const present = find(url);
       if (present !== undefined) return present;
       const place = await places.enter(holder);
-      // While this request waited, another one may have fetched the same picture.
+      // Another request may have fetched the same picture while this one waited.
       return (find(url) ?? fetchOnce(url)).finally(() => place.leave());
     },
   };

@@ -5,11 +5,11 @@ import type { Caller } from '../../kernel/http/define-route.ts';
 import { randomBase62 } from '../../kernel/ids/ids.ts';
 import type { Product } from './product.ts';
 
-/** Letters and digits of an address that nobody guesses: 142 bits. */
+/** 24 base62 characters hold 142 bits, so a token cannot be guessed. */
 const tokenLength = 24;
 const keptHours = 24;
 
-/** What the preview of a search shows to whoever has its address. Who has searched is not in it. */
+/** Anyone with the URL can read a preview, so it does not say who searched. */
 export interface Preview {
   readonly website: string;
   readonly query: string;
@@ -18,7 +18,7 @@ export interface Preview {
 
 export type PreviewProduct = Pick<Product, 'title' | 'brand' | 'url' | 'picture' | 'available'> & {
   readonly price: string;
-  /** What it is sold in, with prices, where the buyer has to choose. */
+  /** The variants with their prices, if the buyer has to choose. */
   readonly choices?: string | undefined;
 };
 
@@ -26,11 +26,11 @@ export interface NewPreview {
   readonly website: string;
   readonly query: string;
   readonly products: readonly Product[];
-  /** Whose searches it is counted among; undefined when the search was paid for. */
+  /** The account whose daily cap counts this search; undefined for a paid search. */
   readonly searcher: Caller | undefined;
 }
 
-/** Keeps what was found, and answers the token of its page. */
+/** Stores the search results and returns the token of their page. */
 export async function createPreview(db: Database, { website, query, products, searcher }: NewPreview): Promise<string> {
   const token = randomBase62(tokenLength);
   const shown = products.map(
@@ -73,8 +73,7 @@ export async function findPreview(db: Queryable, token: string): Promise<Preview
   return rows[0];
 }
 
-/** Those that nobody can open any more. */
 export async function forgetPreviews(db: Queryable): Promise<void> {
-  // Each row may hold 25 KB, most of it out of line.
+  // Each row can hold 25 KB, most of it in TOAST storage.
   await deleteInChunks(db, { table: 'shopping_previews', where: 'expires_at <= now()', atOnce: 1_000 });
 }

@@ -1,11 +1,11 @@
-/** What a merchant asks, in the merchant's own currency. */
+/** A price in the merchant's own currency. */
 export interface Price {
-  /** In units of the last of its decimals. */
+  /** In units of 10^-decimals. */
   readonly atomic: bigint;
   readonly decimals: number;
-  /** ISO 4217; unset when the merchant does not say, as with a bare "kr". */
+  /** ISO 4217; undefined if the merchant does not say, as with a bare "kr". */
   readonly currency: string | undefined;
-  /** As the merchant writes it, or as its currency is usually written. */
+  /** As the merchant writes it, or formatted for its currency. */
   readonly text: string;
 }
 
@@ -18,32 +18,31 @@ const mostDigits = 15;
 const longestText = 40;
 const longestCode = 20;
 
-/** A currency's code in capitals; undefined when it is none. */
+/** Returns an upper-case ISO 4217 code. */
 export function readCurrency(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > longestCode) return undefined;
   const code = value.trim().toUpperCase();
   return /^[A-Z]{3}$/.test(code) ? code : undefined;
 }
 
-/** Where ISO 4217 has other than two decimals. The runtime does not tell: it knows what is usual in writing. */
+/** Currencies whose ISO 4217 minor unit is not 2. Intl knows only the customary number of decimals. */
 const minorUnits: Readonly<Record<string, number>> = Object.fromEntries([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0]),
   ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3]),
   ...'CLF UYW'.split(' ').map((code) => [code, 4]),
 ]);
 
-/** How many decimals the smallest unit of a currency is away from it. */
 export function minorUnitOf(currency: string | undefined): number {
   return minorUnits[currency ?? ''] ?? 2;
 }
 
-/** How many decimals the currency is usually written with: a forint has a hundred parts, which nobody writes. */
+/** The customary number of decimals. It can differ from the minor unit: prices in forint are written without the hundredths. */
 function decimalsOf(currency: string | undefined): number {
   if (currency === undefined) return 2;
   return new Intl.NumberFormat('en-US', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }
 
-/** From an amount in minor units, such as 2499 and USD. */
+/** Reads an amount in minor units, such as 2499 with USD. */
 export function priceFromMinor(minor: unknown, currency: string | undefined, decimals = minorUnitOf(currency)) {
   const text = typeof minor === 'number' && Number.isSafeInteger(minor) ? String(minor) : minor;
   if (typeof text !== 'string' || !new RegExp(`^\\d{1,${mostDigits}}$`).test(text)) return undefined;
@@ -51,7 +50,7 @@ export function priceFromMinor(minor: unknown, currency: string | undefined, dec
   return toPrice({ atomic: BigInt(text), decimals }, currency);
 }
 
-/** From what a merchant wrote in whatever way: a number, "24.99", "1.234,56 €", "¥1,980", "kr 1 299,-". */
+/** Reads any notation of a price: a number, "24.99", "1.234,56 €", "¥1,980", "kr 1 299,-". */
 export function priceFromText(value: unknown, currency: string | undefined): Price | undefined {
   if (typeof value === 'number') return priceFromNumber(value, currency);
   if (typeof value !== 'string') return undefined;
@@ -61,7 +60,7 @@ export function priceFromText(value: unknown, currency: string | undefined): Pri
   const code = currency ?? currencyIn(text);
   const decimal = readNumber(number, decimalsOf(code));
   if (decimal === undefined) return undefined;
-  // Where the merchant wrote the currency into it, it is shown as it was written.
+  // Keep the merchant's own notation if it names the currency.
   const written = /[^\d.,'’\s-]/.test(text) && text.length <= longestText && onlyNumberIn(text, number);
   return toPrice(decimal, code, written ? text : undefined);
 }
@@ -70,7 +69,7 @@ function priceFromNumber(value: number, currency: string | undefined): Price | u
   const text = String(value);
   const [, whole = '', fraction = ''] = /^(\d{1,15})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '') {
-    // Floats that a shop has reckoned with: 19.990000000000002.
+    // Floating-point results such as 19.990000000000002.
     return Number.isFinite(value) && value > 0 && value < 1e12
       ? priceFromText(value.toFixed(Math.max(2, decimalsOf(currency))), currency)
       : undefined;
@@ -78,14 +77,14 @@ function priceFromNumber(value: number, currency: string | undefined): Price | u
   return toPrice({ atomic: BigInt(whole + fraction), decimals: fraction.length }, currency);
 }
 
-/** Nothing is free here: a price of zero means that there is none. */
+/** Shops write 0 when they publish no price, so zero counts as no price. */
 function toPrice(decimal: Decimal, currency: string | undefined, text?: string): Price | undefined {
   if (decimal.atomic <= 0n) return undefined;
   const usual = rescale(decimal, decimalsOf(currency));
   return { ...usual, currency, text: text ?? formatPrice(usual, currency) };
 }
 
-/** "230.0" is 230.00; what is finer than the currency keeps its decimals. */
+/** "230.0" becomes 230.00. An amount finer than the currency keeps its decimals. */
 function rescale({ atomic, decimals }: Decimal, wanted: number): Decimal {
   if (decimals <= wanted) return { atomic: atomic * 10n ** BigInt(wanted - decimals), decimals: wanted };
   const surplus = 10n ** BigInt(decimals - wanted);
@@ -104,21 +103,21 @@ function formatPrice({ atomic, decimals }: Decimal, currency: string | undefined
   return format.format(value as `${number}`).replace(/\s/g, ' ');
 }
 
-/** One line in ordinary blanks; undefined when it is too long to be a price. */
+/** Collapses whitespace. Returns undefined if the text is too long for a price. */
 function plainText(value: string): string | undefined {
   if (value.length > 200) return undefined;
   const text = value.replace(/[\s\u00a0\u2007\u2009\u202f]+/g, ' ').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
   return text.trim();
 }
 
-/** A minus before the first number. One after it is a dash, as in "1 299,-" or a range. */
+/** A minus before the first number. After a number it is a dash, as in "1 299,-" or a range. */
 function isNegative(text: string): boolean {
   return /^\D*[-−]\s?[^\d\s]{0,3}[.,]?\d/.test(text);
 }
 
 /**
- * The first run of digits with whatever separates them: of a range that is the lower end. It may begin with the decimals,
- * as in "$.99"; the dot of "Rs.99" belongs to the rupees.
+ * The first number with its separators; in a range this is the lower end. It may start with the decimals, as in "$.99", but the
+ * dot in "Rs.99" belongs to the currency.
  */
 function firstNumber(text: string): string | undefined {
   const found = /(?:(?<![\p{L}.,])[.,](?=\d{1,2}(?![\d.,])))?\d(?:[\d.,'’]|\s(?=\d{3}(?!\d)))*/u.exec(text);
@@ -127,11 +126,11 @@ function firstNumber(text: string): string | undefined {
 
 function onlyNumberIn(text: string, number: string): boolean {
   const rest = text.replace(number, '');
-  // Digits of other scripts count as well, and so does what would be read as one once it is no markup any more.
+  // Digits of other scripts and markup that could decode to a digit count as numbers too.
   return !/[\p{N}&<]/u.test(rest);
 }
 
-/** Separators between groups of three are grouping; the last one before one or two digits is the decimal one. */
+/** A separator before groups of three digits is grouping; the last separator before one or two digits is the decimal point. */
 function readNumber(number: string, decimals: number): Decimal | undefined {
   const bare = number.replace(/[\s'’]/g, '');
   const separators = [...bare.matchAll(/[.,]/g)];
@@ -152,7 +151,7 @@ function toDecimal(whole: string, fraction: string): Decimal | undefined {
   return { atomic: BigInt(whole + fraction), decimals: fraction.length };
 }
 
-/** Signs that mean one currency only. A dollar and a krone are several countries'. */
+/** Only unambiguous symbols: "$" and "kr" stand for several currencies. */
 const signs: Readonly<Record<string, string>> = {
   '€': 'EUR',
   '£': 'GBP',

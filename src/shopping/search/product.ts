@@ -1,30 +1,29 @@
 import type { Price } from './price.ts';
 
-/** A choice that makes a variant, such as the size L. */
+/** One option of a variant, such as size L. */
 export interface ProductOption {
   readonly name: string;
   readonly value: string;
 }
 
-/** One of the forms in which a product is sold. The shop's checkout knows it by its id. */
+/** One purchasable form of a product. The shop's checkout identifies it by its id. */
 export interface Variant {
   readonly id: string;
   readonly title: string;
   readonly options: readonly ProductOption[];
   readonly price: Price;
-  /** Unset when the merchant does not say. */
+  /** Undefined if the merchant does not say. */
   readonly available: boolean | undefined;
 }
 
-/** The variants of a product, as far as the shop names them. */
 interface Variants {
-  /** A product that is sold in one form has one variant, or none if the product's own id is what the shop knows it by. */
+  /** A product with one form has one variant, or none if the checkout takes the product's own id. */
   readonly variants: readonly Variant[];
-  /** The shop sells the product in more forms than it has named. */
+  /** The shop sells more variants than it listed. */
   readonly moreVariants: boolean;
 }
 
-/** A product as a shop describes it. The parser answers clean, short texts; the links in it are not believed yet. */
+/** A product as the shop describes it. Its texts are clean and short; its links are not checked yet. */
 export interface Candidate extends Partial<Variants> {
   readonly title: string;
   readonly brand?: string | undefined;
@@ -32,13 +31,13 @@ export interface Candidate extends Partial<Variants> {
   /** May be relative to the site. */
   readonly url?: string | undefined;
   readonly picture?: { readonly url: string; readonly alt?: string | undefined } | undefined;
-  /** What the merchant calls it. */
+  /** The merchant's own id. */
   readonly id?: string | undefined;
-  /** Unset when the merchant does not say. */
+  /** Undefined if the merchant does not say. */
   readonly available?: boolean | undefined;
 }
 
-/** A product that may be shown: clean text, links that lead out to the web, and a price. */
+/** A product that is safe to show: clean text, checked links and a price. */
 export interface Product extends Variants {
   readonly title: string;
   readonly brand: string;
@@ -49,10 +48,10 @@ export interface Product extends Variants {
   readonly available: boolean | undefined;
 }
 
-/** A product with a hundred variants would fill the answer; an order that needs one of the others is refused with all of them. */
+/** Keeps search results short. A purchase that leaves the variant open is refused with the full list. */
 const mostShownVariants = 20;
 
-/** A product as the interface has it, with its variants where the buyer has to choose one. */
+/** The product as the API returns it, with variants if the buyer has to choose. */
 export function describeProduct(product: Product) {
   const { title, brand, price, url, variants, moreVariants } = product;
   const described = { title, brand, price: price.text, priceNum: priceNumber(price), url };
@@ -75,12 +74,11 @@ export function describeVariant({ id, title, options, price, available }: Varian
   };
 }
 
-/** Whether there is more than one thing that "buy this product" could mean. */
+/** Whether the buyer has to choose a variant. */
 export function needsChoice({ variants, moreVariants }: Variants): boolean {
   return moreVariants || variants.length > 1;
 }
 
-/** The shortest decimal text of the amount, as a JSON number. */
 export function priceNumber({ atomic, decimals }: Price): number {
   const digits = atomic.toString().padStart(decimals + 1, '0');
   return Number(`${digits.slice(0, digits.length - decimals)}.${digits.slice(digits.length - decimals)}`);

@@ -2,10 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import type { SigningKey } from '../../kernel/signing/signing-key.ts';
 import { agentProfile, profilePath, profileVersions } from './agent.ts';
 
-/** Where shops find out who asks them. */
 export interface ProfileParts {
   readonly publicUrl: () => string;
-  /** With which we sign what we ask of shops. */
+  /** Signs our requests to shops. */
   readonly agentKey: () => Promise<SigningKey>;
 }
 

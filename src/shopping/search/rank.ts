@@ -1,12 +1,12 @@
 import type { Product } from './product.ts';
 
-/** How well a product fits what was asked for; `whole` when every word of it is there. */
+/** How well a product matches the query; `whole` means that it contains every word. */
 export interface Match {
   readonly score: number;
   readonly whole: boolean;
 }
 
-/** The best first; what fits equally stays in the order of the shop, which knows its products better than we do. */
+/** Best match first. Ties keep the shop's order, because the shop knows its products better than we do. */
 export function rankProducts(query: string, products: readonly Product[]): Product[] {
   return products
     .map((product, place) => ({ product, place, score: matchProduct(query, product).score }))
@@ -28,13 +28,13 @@ export function matchProduct(query: string, { title, brand, available }: Product
   const whole = asked.length > 0 && found === asked.length;
   if (whole) score += 2;
   if (asked.length > 1 && inTitle.join(' ').includes(asked.join(' '))) score += 2;
-  // Of two titles with the word in it, the one that is about little else.
+  // Prefer the title with fewer other words.
   if (inTitle.length > 0) score += Math.min(1, found / inTitle.length) / 2;
   if (available === false) score -= 1;
   return { score, whole };
 }
 
-/** 3 for the word itself, 2 for another form of it, 1 for a part of a longer word. */
+/** 3 for the word itself, 2.5 for the same stem, 2 for a prefix, 1 for another part of a longer word. */
 function closeness(word: string, words: readonly string[]): number {
   let best = 0;
   for (const other of words) {
@@ -48,14 +48,14 @@ function closeness(word: string, words: readonly string[]): number {
   return best;
 }
 
-/** Enough to find one mug for those who look for mugs. */
+/** Enough stemming to match "mugs" with "mug". */
 function stemOf(word: string): string {
   return word.length > 3 ? word.replace(/(?:ies|y)$/, 'i').replace(/(?:es|s)$/, '') : word;
 }
 
 const mostWords = 40;
 
-/** Without case and accents, so that a cafe finds the café. Every sign of a script without blanks counts as a word. */
+/** Drops case and accents, so that "cafe" finds "café". In scripts without spaces every character is a word. */
 export function wordsOf(text: string): string[] {
   const plain = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   const pieces = plain.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}]+/gu) ?? [];

@@ -3,7 +3,7 @@ import type { Problem } from '../../kernel/http/problem.ts';
 import { shoppingErrors } from './errors.ts';
 import type { MerchantTrouble, TroubleKind } from './merchant-trouble.ts';
 
-/** What to tell somebody whose shop could be searched in none of these ways, each for its own reason. */
+/** The error for a search in which every platform failed. */
 export function refuseByTroubles(troubles: readonly MerchantTrouble[]): Problem {
   const find = (kind: TroubleKind) => troubles.find((trouble) => trouble.kind === kind)?.message;
   const refused = find('refused');
@@ -17,7 +17,7 @@ export function refuseByTroubles(troubles: readonly MerchantTrouble[]): Problem 
   if (forbidden !== undefined) return shoppingErrors.merchant_unsupported(forbidden);
   const unreachable = find('unreachable');
   if (unreachable !== undefined) return shoppingErrors.merchant_unreachable(unreachable);
-  // One that every way met alike is the reason; else it is that none of them is offered.
+  // If every platform failed for the same reason, name it. Otherwise the shop supports none of them.
   const [first] = troubles;
   const alike = troubles.length > 0 && troubles.every(({ message }) => message === first?.message);
   return shoppingErrors.merchant_unsupported(alike ? first?.message : undefined);

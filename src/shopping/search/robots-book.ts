@@ -1,13 +1,12 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { createBriefMemory } from './brief-memory.ts';
 
-/** What an origin's robots.txt said, and where it was found. */
 export interface KnownRobots {
-  /** As `readRobots` gives them; none allow everything. */
+  /** As `readRobots` returns them. An empty text allows everything. */
   readonly rules: string;
-  /** Whether its server could not tell, in which case nothing may be read. */
+  /** The server failed with a 5xx status. RFC 9309 then forbids reading anything. */
   readonly failed: boolean;
-  /** Where the site answered from: a redirect to www. is seen here first. */
+  /** The origin that answered; a redirect to www. shows up here. */
   readonly origin: string;
 }
 
@@ -19,14 +18,14 @@ export interface RobotsBook {
   ): KnownRobots;
 }
 
-/** RFC 9309 wants at least this much to be read. */
+/** The minimum that RFC 9309 requires a crawler to read. */
 export const mostRobotsBytes = 512_000;
 
 const keepMs = 60 * 60_000;
-/** A server that is in trouble may be well again soon. */
+/** The server may recover soon. */
 const keepFailureMs = 60_000;
 
-/** The robots.txt of sites that were asked lately. */
+/** Caches robots.txt per origin. */
 export function createRobotsBook({ clock }: { readonly clock: Clock }): RobotsBook {
   const memory = createBriefMemory<KnownRobots>({
     clock,

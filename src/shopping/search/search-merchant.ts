@@ -1,56 +1,41 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { Parser } from '../../kernel/parser/parser.ts';
-import type { ShoppingAgent } from './agent.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { shoppingErrors } from './errors.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
-import { openSite } from './merchant-site.ts';
+import { openSite, type SiteParts } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import type { Product } from './product.ts';
 import { refuseByTroubles } from './refuse-by-troubles.ts';
-import type { RobotsBook } from './robots-book.ts';
 import { type SiteOutcome, searchSite } from './search-site.ts';
 import { toProduct } from './to-product.ts';
 import type { Website } from './website.ts';
 
 export interface MerchantSearch {
   /**
-   * Gives products as they are found. Throws a problem when the site could not be searched. Whoever stops reading, or gives
-   * the signal, ends all work for it. Whoever is going to order asks in one way only, the one whose names the shop knows.
+   * Yields products as they are found. Throws a problem if the site could not be searched. The search stops when the reader stops
+   * or the signal aborts. A purchase sets `onlyBy`, because the checkout knows only that platform's product ids.
    */
   search(website: Website, query: string, signal: AbortSignal, how?: HowToSearch): AsyncGenerator<Product>;
 }
 
 interface HowToSearch {
   readonly onlyBy?: string | undefined;
-  /** Whom it is for. */
+  /** For the parser's fair scheduling. */
   readonly holder?: string | undefined;
 }
 
-export interface MerchantSearchParts {
-  readonly outgoing: Outgoing;
-  readonly parser: Parser;
+export interface MerchantSearchParts extends SiteParts {
   readonly clock: Clock;
   readonly platforms: readonly MerchantPlatform[];
-  readonly agent: () => ShoppingAgent;
-  readonly robots: RobotsBook;
-  /** The answer comes within 8 seconds; this leaves room for what is done with it. */
+  /** The API answers within 8 seconds; the default leaves time for ranking and the preview. */
   readonly withinMs?: number;
 }
 
 const keepAnswersMs = 60_000;
 const keepPlatformMs = 60 * 60_000;
 
-export function createMerchantSearch({
-  outgoing,
-  parser,
-  clock,
-  platforms,
-  agent,
-  robots,
-  withinMs = 6_500,
-}: MerchantSearchParts): MerchantSearch {
+export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch {
+  const { outgoing, clock, platforms, withinMs = 6_500 } = parts;
   const answers = createBriefMemory<readonly Product[]>({
     clock,
     keepMs: keepAnswersMs,
@@ -70,10 +55,10 @@ export function createMerchantSearch({
     signal: AbortSignal,
     { onlyBy, holder }: HowToSearch,
   ): AsyncGenerator<Product> {
-    const site = await openSite({ outgoing, parser, holder, robots, agent: agent() }, website, signal);
+    const site = await openSite({ ...parts, holder }, website, signal);
     const { origin, name: siteName } = site;
     const known = onlyBy === undefined ? kinds.get(website.name) : platforms.find(({ name }) => name === onlyBy);
-    // What the site was an hour ago it mostly still is. If not, it is asked in every other way.
+    // A shop rarely changes its platform. If the known one fails, all the others are tried.
     const others = onlyBy === undefined ? platforms.filter((one) => one !== known) : [];
     const rounds = known === undefined ? [others] : [[known], ...(others.length > 0 ? [others] : [])];
     const troubles: MerchantTrouble[] = [];
@@ -129,14 +114,14 @@ export function createMerchantSearch({
       } finally {
         clearTimeout(timer);
         signal.removeEventListener('abort', giveUp);
-        // Whoever was not the best, or is not read any more, has nothing left to do.
+        // Stops the platforms that were not chosen or are not read any more.
         giveUp();
       }
     },
   };
 }
 
-/** Passes everything on, and keeps it too. */
+/** Passes every product on and also collects it. */
 async function* gathering(
   searching: AsyncGenerator<Product, SiteOutcome>,
   found: Product[],
@@ -149,12 +134,12 @@ async function* gathering(
       yield step.value;
     }
   } finally {
-    // Also when nobody reads on, so that nothing is left waiting.
+    // Also stops the search if the reader stops early.
     await searching.return({ platform: undefined, troubles: [] });
   }
 }
 
-/** The same words at the same site are the same question; who asks does not matter, because the site is not told. */
+/** The site does not see who asks, so all callers share one cached result. */
 function answerKey({ origin }: Website, query: string): string {
   return `${origin} ${query.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').trim()}`;
 }

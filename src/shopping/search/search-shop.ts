@@ -16,11 +16,11 @@ export interface SearchParts {
   readonly db: Database;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly merchants: SharedSearch;
-  /** Where the service is reached; known for certain only once it listens. */
+  /** A function, because the port is known only once the service listens. */
   readonly publicUrl: () => string;
 }
 
-/** How many are shown; more are read, so that the best can be chosen. */
+/** More are read, so that ranking has a choice. */
 export const mostShown = 4;
 
 export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
@@ -50,11 +50,11 @@ export interface Wanted {
   readonly website: string;
   readonly query: string;
   readonly holder: RequestHolder;
-  /** Whose searches of today it is counted among; undefined when it is paid for. */
+  /** The account whose daily cap counts this search; undefined for a paid search. */
   readonly searcher: Caller | undefined;
 }
 
-/** What a shop has for these words, the best first, and a page that shows it. */
+/** Searches a shop, ranks the products and stores a preview page. */
 export async function searchShop(
   { db, outgoing, merchants, publicUrl }: SearchParts,
   { website, query, holder, searcher }: Wanted,

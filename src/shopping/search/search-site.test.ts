@@ -27,7 +27,7 @@ function clean({ title, url = '' }: Candidate): Product | undefined {
 
 type Step = string | number | Error;
 
-/** Gives these titles; a number waits so many milliseconds, an error is thrown. */
+/** Yields these titles; a number waits that many milliseconds, an error is thrown. */
 const platform = (name: string, ...steps: readonly Step[]): MerchantPlatform => ({
   name,
   async *search() {

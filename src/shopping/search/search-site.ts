@@ -7,25 +7,24 @@ import { matchProduct, rankProducts } from './rank.ts';
 export interface SiteSearch {
   readonly site: MerchantSite;
   readonly query: string;
-  /** In the order in which they are believed. */
+  /** Most trusted first. */
   readonly platforms: readonly MerchantPlatform[];
-  /** Undefined for what cannot be shown. */
+  /** Returns undefined for products that cannot be shown. */
   readonly clean: (candidate: Candidate) => Product | undefined;
-  /** How long better ones are waited for once one has found something. */
+  /** How long to wait for more trusted platforms once one has found a product. */
   readonly graceMs?: number;
-  /** Told as soon as it is clear who is the best, because whoever reads the products may not read to the end. */
+  /** Called as soon as the platform is chosen, because the reader may stop before the end. */
   readonly onBest?: (platform: MerchantPlatform) => void;
   readonly signal: AbortSignal;
 }
 
-/** How a search of one site went. */
 export interface SiteOutcome {
-  /** Who has answered; undefined when nobody could. */
+  /** The platform whose products were used; undefined if every platform failed. */
   readonly platform: MerchantPlatform | undefined;
   readonly troubles: readonly MerchantTrouble[];
 }
 
-/** More than are shown, because they are ranked first. */
+/** More than are shown, because ranking comes afterwards. */
 const mostProducts = 12;
 
 interface Attempt {
@@ -33,14 +32,14 @@ interface Attempt {
   readonly products: Product[];
   open: boolean;
   trouble?: MerchantTrouble;
-  /** What is our fault and not the merchant's. */
+  /** An error of ours, not of the merchant. */
   fault?: unknown;
 }
 
 /**
- * Asks a site in every way at once, and gives what the best of them finds, as it is found. The best is the most trusted of
- * those who have found everything that was asked for, or else of those who have found anything. Whoever is slower than the
- * others is waited for only briefly. Ends when the signal comes.
+ * Searches a site on every platform at once and yields the products of the best one as they arrive. The best is the most trusted
+ * platform whose products match every word, or else the most trusted one with any product. Slower platforms get only a short
+ * grace period.
  */
 export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, SiteOutcome> {
   const { site, query, platforms, clean, graceMs = 400, onBest, signal } = search;
@@ -92,7 +91,7 @@ export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, S
       await events.after(happened);
     }
     for (const { fault } of attempts) if (fault !== undefined) throw fault;
-    // That there is nothing is certain only when nobody is looking any more.
+    // "Nothing found" is certain only after every platform has finished.
     const empty = attempts.some(({ open }) => open) ? undefined : attempts.find(({ trouble }) => trouble === undefined);
     return {
       platform: (best ?? empty)?.platform,
@@ -104,7 +103,6 @@ export async function* searchSite(search: SiteSearch): AsyncGenerator<Product, S
   }
 }
 
-/** Counts what happens, and lets one reader wait for more. */
 function createSignals() {
   let count = 0;
   let wake = () => {};
@@ -114,7 +112,9 @@ function createSignals() {
       wake();
     },
     happened: () => count,
-    /** Waits for more than so many, and then for what comes along with it: together they can be ranked. */
+    /**
+     * Resolves after an event later than `seen`, and lets simultaneous events arrive so that their products are ranked together.
+     */
     async after(seen: number): Promise<void> {
       if (count === seen) {
         await new Promise<void>((resolve) => {
@@ -126,12 +126,12 @@ function createSignals() {
   };
 }
 
-/** Products without an address of their own all have that of the shop. */
+/** Products without a URL of their own all carry the shop's front page. */
 function isSame(one: Product, other: Product): boolean {
   return one.url === other.url && (one.title === other.title || new URL(one.url).pathname !== '/');
 }
 
-/** Undefined as long as a better one may still come. */
+/** Undefined while a more trusted platform may still answer. */
 function chooseBest(
   attempts: readonly Attempt[],
   { query, waiting }: { readonly query: string; readonly waiting: boolean },

@@ -3,7 +3,7 @@ import type { readPictureHeader } from './reading/picture-header.ts';
 import type { readSmallJson } from './reading/read-answer.ts';
 import type * as robots from './reading/robots.ts';
 
-/** What the parser reads for us. The functions themselves are in `reading/`, which only its process loads. */
+/** Parser tasks. Only the parser process loads the functions themselves, from `reading/`. */
 export const readRobots = taskOf<typeof robots.readRobots>('readRobots');
 export const mayRead = taskOf<typeof robots.mayRead>('mayRead');
 export const readPicture = taskOf<typeof readPictureHeader>('readPictureHeader');

@@ -4,18 +4,18 @@ import type { Candidate, Product } from './product.ts';
 
 const longestLink = 2_000;
 
-/** Query parameters that only say how somebody came to a page. */
+/** Tracking parameters. */
 const tracking = /^(?:utm_\w+|_pos|_psq|_ss|_sid|_v|_fid|_ga|_gl|fbclid|gclid|srsltid|mc_[ce]id|ref)$/;
 
 export interface LinkingParts {
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  /** What links are relative to. */
+  /** The base of relative links. */
   readonly origin: string;
-  /** For products without a brand, and without a name of the shop. */
+  /** The brand of products without one. */
   readonly siteName: string;
 }
 
-/** The last step from what a stranger says to what may be shown: its texts are clean by now. Undefined when its link leads nowhere. */
+/** Checks the links of a candidate whose texts are already clean. Undefined if its link may not be shown. */
 export function toProduct(candidate: Candidate, { outgoing, origin, siteName }: LinkingParts): Product | undefined {
   const { title, price, picture } = candidate;
   const url = candidate.url === undefined ? `${origin}/` : cleanLink(candidate.url, { outgoing, origin });
@@ -34,7 +34,7 @@ export function toProduct(candidate: Candidate, { outgoing, origin, siteName }: 
   };
 }
 
-/** A link that leads out to the web and nowhere else: the guard itself would open it. */
+/** Accepts only a link that the address guard would open. */
 function cleanLink(text: string, { outgoing, origin }: Pick<LinkingParts, 'outgoing' | 'origin'>): string | undefined {
   const url = parseUrl(text, origin);
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
@@ -42,7 +42,7 @@ function cleanLink(text: string, { outgoing, origin }: Pick<LinkingParts, 'outgo
   if (url.protocol === 'http:' && outgoing.explainRefusal(url.href) !== undefined) url.protocol = 'https:';
   for (const name of [...url.searchParams.keys()]) if (tracking.test(name)) url.searchParams.delete(name);
   url.hash = '';
-  // Percent-encoding can make a link nine times as long.
+  // Percent-encoding can make a link nine times longer.
   if (url.href.length > longestLink) return undefined;
   return outgoing.explainRefusal(url.href) === undefined ? url.href : undefined;
 }

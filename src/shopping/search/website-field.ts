@@ -3,7 +3,6 @@ import { httpErrors } from '../../kernel/http/errors.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { readWebsite, type Website } from './website.ts';
 
-/** A shop, as requests name it. */
 export const website = z.string().max(300, 'must be at most 300 characters').meta({
   description: 'The domain of a shop, in any usual spelling: `shop.example`, `https://www.shop.example/mugs`.',
 });

@@ -1,24 +1,23 @@
 import { isIP } from 'node:net';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 
-/** A merchant's site, as it was meant. */
 export interface Website {
-  /** Where it is asked first. */
+  /** The origin of the first request. */
   readonly origin: string;
-  /** The name it goes by: without www., and with the port where it has one of its own. */
+  /** Without www., and with the port if it has one. */
   readonly name: string;
 }
 
 export type ReadWebsite = { readonly refusal: string } | ({ readonly refusal?: never } & Website);
 
 /**
- * Reads a domain in any usual spelling. A port is taken only where the operator of a sandbox has named exactly that place;
- * only there, and for the shops of the sandbox itself, is plain http spoken.
+ * Reads a domain in any usual spelling. A port is allowed only if a sandbox's ALLOW_PRIVATE_HOSTS names exactly that host and
+ * port. Plain http is used only there and for the sandbox's own shops.
  */
 export function readWebsite(text: string, outgoing: Pick<Outgoing, 'explainRefusal'>): ReadWebsite {
   const trimmed = text.trim();
   const schemed = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `https://${trimmed.replace(/^\/\//, '')}`;
-  // Only the authority matters. What follows may hold anything, and the guard would judge it as part of the address.
+  // Only the authority matters. The rest could be anything, and the address guard would reject the URL for it.
   const [, scheme = '', authority = ''] = /^([^:]+):\/\/([^/?#]*)/.exec(schemed) ?? [];
   if (!/^https?$/i.test(scheme)) return { refusal: 'must be a domain, such as shop.example' };
   const port = /:(\d{1,5})$/.exec(authority)?.[1];
@@ -32,7 +31,7 @@ function readDomain(domain: string, outgoing: Pick<Outgoing, 'explainRefusal'>):
   if (refusal !== undefined) return { refusal: inWords(refusal) };
   const { hostname } = new URL(`https://${domain}/`);
   if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return { refusal: 'must be a domain and not an address' };
-  // Plain http passes for nobody but the shops of our own sandbox, and these speak nothing else.
+  // The address guard allows plain http only for the sandbox's shops, which do not speak https.
   const scheme = outgoing.explainRefusal(`http://${hostname}/`) === undefined ? 'http' : 'https';
   return { origin: `${scheme}://${hostname}`, name: hostname.replace(/^www\.(?=.+\.)/, '') };
 }
@@ -48,18 +47,18 @@ function readPlace(origin: string, outgoing: Pick<Outgoing, 'explainRefusal'>): 
   return { origin: url.origin, name: url.host };
 }
 
-/** Only a place that was named may be asked in plain http, so this tells a named place from a port that is merely usual. */
+/** The guard allows plain http only for configured hosts, so this check excludes default ports that are merely open. */
 function asHttp(origin: string): string {
   return `${origin.replace(/^https:/, 'http:')}/`;
 }
 
-/** Whether a host belongs to the site: itself, with www., or a part of it. */
+/** The site's own host, with or without www., or a subdomain. */
 export function isWithinSite({ name }: Website, { hostname, host }: URL): boolean {
   if (name.includes(':')) return host === name;
   return hostname === host && (hostname === name || hostname.endsWith(`.${name}`));
 }
 
-/** The guard speaks of a URL; whoever asked has given a domain. */
+/** The guard's message is about a URL, but the caller sent a domain. */
 function inWords(refusal: string): string {
   return `must be a public domain, such as shop.example: ${refusal.replace(/\.$/, '')}`;
 }

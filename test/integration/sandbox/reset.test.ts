@@ -182,12 +182,12 @@ describe('what is no sandbox', () => {
     const { dataDir, child } = await someonesPostgres();
     const data = join(dataDir, 'postgres');
     const lockFile = readFileSync(join(data, 'postmaster.pid'), 'utf8');
-    const noSandbox = `${data} was not made by a sandbox. It is left as it is: set another DATA_DIR, or delete it yourself.`;
+    const noSandbox = `${data} was not created by a sandbox, so it was left unchanged. Set another DATA_DIR, or delete it yourself.`;
     await expect(reset(dataDir)).rejects.toThrow(noSandbox);
     await expect(startEmbeddedPostgres({ dataDir })).rejects.toThrow(noSandbox);
 
     writeFileSync(join(data, 'paywright-sandbox'), '');
-    const notStarted = `A PostgreSQL that the sandbox did not start (process ${child.pid}) runs in ${data}: stop it, then try again.`;
+    const notStarted = `A PostgreSQL that the sandbox did not start (process ${child.pid}) is running in ${data}. Stop it, then try again.`;
     await expect(reset(dataDir)).rejects.toThrow(notStarted);
     await expect(startEmbeddedPostgres({ dataDir })).rejects.toThrow(notStarted);
 
@@ -243,7 +243,7 @@ describe('what is no sandbox', () => {
     const dataDir = temporaryDataDir();
     mkdirSync(dataDir, { recursive: true });
     symlinkSync(join(elsewhere, 'postgres'), join(dataDir, 'postgres'));
-    await expect(reset(dataDir)).rejects.toThrow('is a link, which no sandbox makes');
+    await expect(reset(dataDir)).rejects.toThrow('is a symbolic link, which a sandbox never creates');
     expect(existsSync(join(elsewhere, 'postgres/PG_VERSION'))).toBe(true);
     rmSync(join(dataDir, 'postgres'));
 

@@ -66,9 +66,7 @@ test('a folder that another nobody has put in the place of the socket’s is ref
   onTestFinished(() => rmSync(closed, { recursive: true, force: true }));
   expect(closed.startsWith(tmpdir())).toBe(true);
   chownSync(closed, nobody, nobody);
-  await expect(startEmbeddedPostgres({ dataDir: deep, demotion: asNobody })).rejects.toThrow(
-    'belongs to somebody else',
-  );
+  await expect(startEmbeddedPostgres({ dataDir: deep, demotion: asNobody })).rejects.toThrow('belongs to another user');
 });
 
 test('what belongs to a user needs no capability when it can be reached without one', { tags: ['root'] }, async () => {

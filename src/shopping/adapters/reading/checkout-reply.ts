@@ -9,7 +9,7 @@ const longestOrderId = 100;
 /** Codes and paths of the protocol are far shorter. */
 const longestWord = 200;
 
-/** What a shop's checkout has answered, with clean text wherever it is shown to anyone. Undefined when it is not JSON. */
+/** A checkout's response, with every text cleaned that people will see. Undefined if it is not JSON. */
 export function readCheckoutReply(answer: AnswerBytes): Fields | undefined {
   const reply = readSmallJson(answer);
   if (reply === undefined) return undefined;
@@ -38,7 +38,7 @@ function word(value: unknown): string | undefined {
   return textOf(value)?.slice(0, longestWord);
 }
 
-/** Why it refuses: UCP's `content`, a problem of RFC 9457, or what others call it. */
+/** The reason of a refusal: UCP's `content`, an RFC 9457 problem, or another common field. */
 function readReason({
   content,
   detail,

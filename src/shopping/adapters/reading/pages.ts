@@ -11,12 +11,11 @@ import { readProducts } from './json-ld/read-products.ts';
 import { readPage } from './read-page.ts';
 import { shopName } from './shop-name.ts';
 
-/** A page and where it came from in the end. */
+/** A page and its final URL. */
 export interface PageBytes extends AnswerBytes {
   readonly url: string;
 }
 
-/** What the site's front page tells of the shop. */
 export interface FrontPage {
   readonly shopName: string | undefined;
   readonly wordPressApi: string | undefined;
@@ -42,7 +41,7 @@ export function readFrontPage({
   };
 }
 
-/** What a page of results describes itself, and the pages of products that it leads to. */
+/** Products that a results page describes itself, and the product pages that it links to. */
 export interface Results {
   readonly products: readonly Candidate[];
   readonly links: readonly string[];
@@ -62,7 +61,7 @@ export function readResults({
   };
 }
 
-/** The first product of a page is the one that the page is about. */
+/** The first product with a price is what the page is about. */
 export function readProductPage({ url, ...answer }: PageBytes): Candidate | undefined {
   const page = readPage(readText(answer));
   const products = readProducts(page.jsonLd, page.priceCurrency)
@@ -72,14 +71,14 @@ export function readProductPage({ url, ...answer }: PageBytes): Candidate | unde
   return cleanCandidates(products)[0];
 }
 
-/** What a page asks for its product in. */
+/** The currency of the page's product. */
 export function readPageCurrency(answer: AnswerBytes): string | undefined {
   const page = readPage(readText(answer));
   const [described] = readProducts(page.jsonLd, page.priceCurrency);
   return described?.price?.currency ?? readCurrency(page.priceCurrency);
 }
 
-/** Addresses in a page are meant from where the page is. */
+/** Resolves relative URLs against the page. */
 function foundAt(base: string): (candidate: Candidate) => Candidate {
   const absolute = (text: string | undefined) =>
     text === undefined || text.length > longestAddress ? text : (parseUrl(text, base)?.href ?? text);

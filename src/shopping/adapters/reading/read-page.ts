@@ -1,17 +1,17 @@
 import { Parser, type ParserOptions } from 'htmlparser2';
 import { readJsonLd } from './json-ld/read-json-ld.ts';
 
-/** What is of use in somebody's page. */
+/** What we use of an HTML page. */
 export interface Page {
   readonly title: string | undefined;
-  /** As the page calls its site. */
+  /** The site's name (og:site_name). */
   readonly siteName: string | undefined;
-  /** Every document of JSON-LD in it, as far as it could be read. */
+  /** All JSON-LD documents that could be parsed. */
   readonly jsonLd: readonly unknown[];
   readonly links: readonly PageLink[];
   readonly searchForms: readonly SearchForm[];
   readonly wordPressApi: string | undefined;
-  /** og:price and its relatives, for pages without JSON-LD's. */
+  /** From og:price:currency and similar meta tags, for pages without JSON-LD prices. */
   readonly priceCurrency: string | undefined;
 }
 
@@ -20,7 +20,7 @@ interface PageLink {
   readonly text: string;
 }
 
-/** A form that asks for one word: where it goes, and what it calls the word. */
+/** A GET form with a search field. */
 interface SearchForm {
   readonly action: string;
   readonly field: string;
@@ -30,16 +30,16 @@ const mostLinks = 1_000;
 const mostScripts = 30;
 const mostScriptCharacters = 500_000;
 const longestLinkText = 300;
-/** The depth at which browsers stop as well. The parser looks through all that is open, again and again. */
+/** Browsers stop at about this depth too. htmlparser2 scans its stack of open elements repeatedly, so depth costs time. */
 const mostOpen = 500;
-/** For each closing tag the parser looks through all that is open: so many looks in all. */
+/** For every closing tag htmlparser2 scans all open elements; this bounds the total number of scans. */
 const mostClosings = 5_000_000;
-/** What is of use in its head. */
+/** The meta tags that we read. */
 const facts = new Set(['og:site_name', 'og:price:currency', 'product:price:currency', 'pricecurrency']);
 const longestKey = 40;
 const longestFact = 300;
 
-/** In one pass and without a tree, so that a page costs what its length costs and no more. */
+/** One pass without a tree, so the cost is linear in the length of the page. */
 export function readPage(markup: string): Page {
   const scripts: string[] = [];
   const links: { href: string; text: string }[] = [];
@@ -109,7 +109,7 @@ export function readPage(markup: string): Page {
   try {
     parser.end(markup);
   } catch (error) {
-    // What was read until then is of use all the same.
+    // Keep what was read so far.
     if (error !== tooDeep) throw error;
   }
 
@@ -126,7 +126,7 @@ export function readPage(markup: string): Page {
 
 const tooDeep = new Error('the page is nested beyond reason');
 
-/** Tells of every closing tag, also of one that closes nothing. */
+/** Also reports closing tags that match no open element. */
 class PageParser extends Parser {
   readonly #onClosing: () => void;
 
@@ -145,7 +145,7 @@ function addText(link: { text: string }, text: string): void {
   if (link.text.length < longestLinkText) link.text += ` ${text.slice(0, longestLinkText)}`;
 }
 
-/** Forms that search are told by their role, or by what they call the word. */
+/** A search form is recognized by its role or by the name of its field. */
 function readInput(form: { search: boolean; field?: string }, attributes: Readonly<Record<string, string>>): void {
   const { type = 'text', name = '' } = attributes;
   if (name === '' || !/^(?:text|search)$/i.test(type)) return;

@@ -3,11 +3,11 @@ import { type Price, priceFromMinor, priceFromText, readCurrency } from '../../s
 import type { Candidate, Variant } from '../../search/product.ts';
 import { cleanCandidates, variantsToRead } from '../../search/reading/clean-candidate.ts';
 import { readJson } from '../../search/reading/read-answer.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { booleanOf, type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 export interface Suggestions {
   readonly count: number;
-  /** Where the first of them is; its page may tell the currency. */
+  /** The URL of the first product, whose page may state the currency. */
   readonly firstAddress: string | undefined;
   readonly products: readonly Candidate[];
 }
@@ -15,7 +15,7 @@ export interface Suggestions {
 const mostProducts = 10;
 const longestAddress = 2_000;
 
-/** Undefined when it is no answer of Shopify's search. */
+/** Undefined if the response is not from Shopify's search. */
 export function readSuggestions({
   currency,
   ...answer
@@ -35,7 +35,7 @@ export function readCartCurrency(answer: AnswerBytes): string | undefined {
   return readCurrency(fieldsOf(readJson(answer))['currency']);
 }
 
-/** The search names no variants. Until the product's own document was read, the product may have any number of them. */
+/** The search lists no variants, so `moreVariants` is set until the product's own document was read. */
 function readProduct(product: Fields, currency: string | undefined): Candidate {
   const featured = fieldsOf(product['featured_image']);
   const picture = textOf(featured['url']) ?? textOf(product['image']);
@@ -46,12 +46,12 @@ function readProduct(product: Fields, currency: string | undefined): Candidate {
     url: textOf(product['url']),
     picture: picture === undefined ? undefined : { url: picture, alt: textOf(featured['alt']) },
     id: textOf(product['id']),
-    available: typeof product['available'] === 'boolean' ? product['available'] : undefined,
+    available: booleanOf(product['available']),
     moreVariants: true,
   };
 }
 
-/** The product again, with the variants that its own document names. */
+/** Adds the variants from the product's own document. */
 export function readShopifyVariants({
   product,
   ...answer
@@ -67,7 +67,7 @@ export function readShopifyVariants({
 }
 
 interface Reading {
-  /** What the choices are called, in the order of a variant's own. */
+  /** The names of the options, in the order of a variant's values. */
   readonly names: readonly string[];
   readonly currency: string | undefined;
   readonly decimals: number;
@@ -77,19 +77,18 @@ function readVariant(variant: Fields, { names, currency, decimals }: Reading): V
   const [id, price] = [textOf(variant['id']), priceFromMinor(variant['price'], currency, decimals)];
   if (id === undefined || price === undefined) return [];
   const title = textOf(variant['title']) ?? '';
-  // A product without choices has one variant of this title.
+  // The title of the only variant of a product without options.
   const chosen = title === 'Default Title' ? [] : listOf(variant['options']);
   const options = chosen.flatMap((option, index) => {
     const value = textOf(option);
     return value === undefined ? [] : [{ name: names[index] ?? 'Option', value }];
   });
-  const { available } = variant;
-  return [{ id, title, options, price, available: typeof available === 'boolean' ? available : undefined }];
+  return [{ id, title, options, price, available: booleanOf(variant['available']) }];
 }
 
 /**
- * The document has prices in hundredths, of some currencies in whole units or thousandths. The search writes the cheapest one out,
- * which tells which it is.
+ * The document gives prices in hundredths, but for some currencies in whole units or thousandths. The search result states the
+ * cheapest price in full, so comparing the two gives the scale.
  */
 function decimalsOf(variants: readonly Fields[], cheapest: Price | undefined): number | undefined {
   const prices = variants.map(({ price }) => price).filter((price) => Number.isSafeInteger(price));

@@ -3,11 +3,11 @@ import { priceFromMinor, readCurrency } from '../../search/price.ts';
 import type { Candidate, ProductOption, Variant } from '../../search/product.ts';
 import { cleanCandidates, variantsToRead } from '../../search/reading/clean-candidate.ts';
 import { parseJson, readJson, readText } from '../../search/reading/read-answer.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { booleanOf, type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 const mostProducts = 10;
 
-/** Undefined when the catalog does not answer us. */
+/** Undefined if the catalog refuses us or returns an error. */
 export function readCatalog({
   transport,
   ...answer
@@ -27,7 +27,7 @@ function readToolResult(answer: AnswerBytes): unknown {
   return typeof text === 'string' ? parseJson(text) : undefined;
 }
 
-/** The reply itself, or the event of a stream that holds it. */
+/** The JSON-RPC response, either plain or in an event stream. */
 function readRpc(answer: AnswerBytes): unknown {
   if (!/^text\/event-stream\b/i.test(answer.type)) return readJson(answer);
   const messages = readText(answer)
@@ -42,7 +42,7 @@ function readRpc(answer: AnswerBytes): unknown {
   return messages.map(parseJson).find((message) => 'result' in fieldsOf(message) || 'error' in fieldsOf(message));
 }
 
-/** The first variant is the one that the shop shows in lists. The protocol has no brand; shops put it where they like. */
+/** Shops list their featured variant first. UCP has no brand field; shops use different ones. */
 function readProduct(product: Fields): Candidate {
   const named = listOf(product['variants'], variantsToRead).map(fieldsOf);
   const [variant = {}] = named;
@@ -60,7 +60,7 @@ function readProduct(product: Fields): Candidate {
     url:
       textOf(product['url']) ??
       textOf(variant['url']) ??
-      // Where Shopify, which leaves the address out for some, has its products.
+      // Shopify omits some URLs; its product pages are at this path.
       (handle === undefined ? undefined : `/products/${encodeURIComponent(handle.toWellFormed())}`),
     picture: picture && { url: textOf(picture['url']) ?? '', alt: textOf(picture['alt_text']) },
     id: textOf(product['id']),
@@ -84,11 +84,10 @@ function readOption(option: unknown): ProductOption[] {
 }
 
 function readAvailable(variant: Fields): boolean | undefined {
-  const { available } = fieldsOf(variant['availability']);
-  return typeof available === 'boolean' ? available : undefined;
+  return booleanOf(fieldsOf(variant['availability'])['available']);
 }
 
-/** Some shops name only the variants that they show: then the product's options or its range of prices tell of others. */
+/** Some shops list only the variants that they feature. The product's options or price range then show that there are more. */
 function namesFewerThanOffered(product: Fields, variants: readonly Variant[]): boolean {
   const named = new Set(variants.flatMap(({ options }) => options.map(({ value }) => value)));
   const offered = listOf(product['options']).flatMap((option) => listOf(fieldsOf(option)['values'], variantsToRead));

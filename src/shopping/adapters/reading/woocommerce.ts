@@ -4,16 +4,16 @@ import type { Candidate, ProductOption, Variant } from '../../search/product.ts'
 import { cleanCandidates, variantsToRead } from '../../search/reading/clean-candidate.ts';
 import { cleanText } from '../../search/reading/clean-text.ts';
 import { readJson } from '../../search/reading/read-answer.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
+import { booleanOf, type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
 export interface StoreProducts {
   readonly count: number;
-  /** Those that can be bought. */
+  /** Only purchasable products. */
   readonly products: readonly StoreProduct[];
 }
 
 export interface StoreProduct extends Candidate {
-  /** What its variations are made of. Their prices are asked for by themselves. */
+  /** Variations without prices; these need a second request. */
   readonly variations: readonly Variation[];
 }
 
@@ -23,15 +23,15 @@ interface Variation {
 }
 
 const mostProducts = 10;
-/** What one request for variations answers at most. */
+/** The Store API's limit per response. */
 const mostVariations = 100;
 const mostOptions = 10;
 const longestOption = 80;
 
-/** Undefined when it is no answer of the Store API: then that is at another place. */
+/** Undefined if the response is not from the Store API, so that another URL is tried. */
 export function readStoreProducts(answer: AnswerBytes): StoreProducts | undefined {
   const list = readJson(answer);
-  // An empty list alone proves nothing, but it takes a server that answers this very address with a list.
+  // An empty list is weak evidence, but only a Store API answers this path with a list.
   if (!Array.isArray(list)) return undefined;
   const found = listOf(list, mostProducts).map(fieldsOf);
   if (found.length > 0 && !found.some(({ prices }) => typeof prices === 'object')) return undefined;
@@ -43,7 +43,7 @@ export function readStoreProducts(answer: AnswerBytes): StoreProducts | undefine
   return { count: found.length, products };
 }
 
-/** Those products again, with the variants that these variations are. */
+/** Adds the variants to the products. */
 export function readStoreVariations({
   products,
   ...answer
@@ -62,14 +62,13 @@ export function readStoreVariations({
 function readVariant(variation: Fields | undefined, { id, options }: Variation): Variant[] {
   const price = variation && readPrice(fieldsOf(variation['prices']));
   if (variation === undefined || price === undefined || variation['is_purchasable'] === false) return [];
-  // A variation that leaves a choice open is none that an order could name.
+  // A variation with an open option cannot be ordered by itself.
   if (options.length === 0) return [];
   const title = options.map(({ value }) => value).join(' / ');
-  const { is_in_stock: inStock } = variation;
-  return [{ id, title, options, price, available: typeof inStock === 'boolean' ? inStock : undefined }];
+  return [{ id, title, options, price, available: booleanOf(variation['is_in_stock']) }];
 }
 
-/** A variation names the slug of each choice; what people read is among the product's attributes. */
+/** Variations name option values by slug; the product's attributes hold the readable names. */
 function readVariations(product: Fields): Variation[] {
   const names = new Map<string, string>();
   for (const attribute of listOf(product['attributes']).map(fieldsOf)) {
@@ -101,12 +100,12 @@ function readProduct(product: Fields): Candidate {
     url: textOf(product['permalink']),
     picture: picture && { url: textOf(picture['src']) ?? '', alt: textOf(picture['alt']) },
     id: textOf(product['id']),
-    available: typeof product['is_in_stock'] === 'boolean' ? product['is_in_stock'] : undefined,
+    available: booleanOf(product['is_in_stock']),
     moreVariants: product['has_options'] === true,
   };
 }
 
-/** As the shop's own settings write it. How many decimals there are is the shop's setting too, whatever the currency has. */
+/** Formats the price with the shop's own settings, which also define the number of decimals. */
 function readPrice(prices: Fields): Price | undefined {
   const decimals = prices['currency_minor_unit'];
   const currency = readCurrency(prices['currency_code']);
@@ -117,7 +116,7 @@ function readPrice(prices: Fields): Price | undefined {
   const point = matchOr(prices['currency_decimal_separator'], /^[.,]$/, '.');
   const gap = matchOr(prices['currency_thousand_separator'], /^[.,'’\p{Z}]?$/u, ',');
   const signs = /^[^\p{N}&<]{0,12}$/u;
-  // What would read as another amount than it is gets written as its currency usually is.
+  // Equal separators would be ambiguous, so use the currency's usual format.
   if (decimals > 0 && gap === point) return price;
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, gap);
   const fraction = decimals > 0 ? `${point}${digits.slice(-decimals)}` : '';
@@ -125,7 +124,7 @@ function readPrice(prices: Fields): Price | undefined {
   return /[^\d.,'’\s]/.test(text) ? { ...price, text } : price;
 }
 
-/** The sign before or after the amount, or within it, is the shop's own; but it must not pass for a part of the amount. */
+/** The shop's symbols and separators are kept unless they could be read as part of the number. */
 function matchOr(value: unknown, form: RegExp, fallback: string): string {
   return typeof value === 'string' && form.test(value) ? value : fallback;
 }

@@ -2,11 +2,10 @@ import type { MerchantSite } from '../../search/merchant-site.ts';
 import { notOffered } from '../../search/merchant-trouble.ts';
 import { isCapable, type ShopProfile, servicesOf, spokenProfiles } from './profile.ts';
 
-/** Where a shop's catalog can be searched, by the profile of one version. */
 export interface CatalogService {
   readonly version: string;
   readonly transport: 'rest' | 'mcp';
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly endpoint: string;
 }
 

@@ -4,29 +4,27 @@ import { notOffered } from '../../search/merchant-trouble.ts';
 import { readJson } from '../../search/tasks.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 
-/** The versions of the protocol that we speak, the newest first. */
+/** Supported UCP versions, newest first. */
 const spokenVersions = ['2026-08-25', '2026-04-08'] as const;
 
 const serviceName = 'dev.ucp.shopping';
 const mostBytes = 256_000;
 
-/** What a shop says of itself in one version of the protocol. */
 export interface ShopProfile {
   readonly version: string;
   readonly ucp: Fields;
 }
 
-/** Where one of its services is. */
 export interface ShopService {
   readonly version: string;
   readonly transport: string;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly endpoint: string;
 }
 
 /**
- * The shop's profiles of the versions that both speak, the newest first. First only which versions it has is read: a profile of a
- * version that we do not speak may look otherwise altogether.
+ * The shop's profiles in the versions that we support, newest first. The version is checked before any other field, because other
+ * versions may have another structure.
  */
 export async function* spokenProfiles(site: MerchantSite): AsyncGenerator<ShopProfile> {
   const root = fieldsOf((await readProfile(site, `${site.origin}/.well-known/ucp`))['ucp']);
@@ -36,12 +34,12 @@ export async function* spokenProfiles(site: MerchantSite): AsyncGenerator<ShopPr
     const leaf = textOf(others[spoken]);
     if (version !== spoken && leaf === undefined) continue;
     const ucp = version === spoken || leaf === undefined ? root : fieldsOf((await readProfile(site, leaf))['ucp']);
-    // A profile under a date that is not its own is a mistake of the shop's, and nothing in it can be relied on.
+    // A profile whose version contradicts its listing is a mistake of the shop and is not trusted.
     if (textOf(ucp['version']) === spoken) yield { version: spoken, ucp };
   }
 }
 
-/** The whole document, with its keys. */
+/** The whole document, including its keys. */
 export async function readProfile(site: MerchantSite, url: string): Promise<Fields> {
   const answer = await site.get(url, { accept: 'application/json', elsewhere: true, maxBytes: mostBytes });
   const profile = answer.status === 200 ? fieldsOf(await answer.read(readJson)) : {};
@@ -49,7 +47,7 @@ export async function readProfile(site: MerchantSite, url: string): Promise<Fiel
   return profile;
 }
 
-/** Entries of another version than the profile's are dropped one by one; the rest counts. */
+/** Entries of another version are ignored one by one. */
 export function isCapable({ version, ucp }: ShopProfile, name: string): boolean {
   return listOf(fieldsOf(ucp['capabilities'])[name]).some((entry) => textOf(fieldsOf(entry)['version']) === version);
 }
@@ -65,7 +63,7 @@ export function servicesOf({ version, ucp }: ShopProfile): ShopService[] {
     });
 }
 
-/** Step by step: a pattern for it would begin anew at each of a thousand slashes in the middle. */
+/** A loop, because a regular expression would restart at every slash in a long run. */
 function withoutSlashes(url: string): string {
   let end = url.length;
   while (url[end - 1] === '/') end--;

@@ -7,7 +7,6 @@ import type { CatalogService } from './discover.ts';
 
 const limit = 10;
 
-/** Asks the catalog over either transport. Answers the products as the shop describes them. */
 export async function searchCatalog(
   site: MerchantSite,
   service: CatalogService,
@@ -44,7 +43,7 @@ function askMcp(site: MerchantSite, { endpoint }: CatalogService, query: string)
         },
       },
     },
-    // Some answer with a stream of one event even to those who would rather have it plain, and refuse who takes only that.
+    // Some servers answer with an event stream of one event and reject clients that do not accept both types.
     { accept: 'application/json, text/event-stream', 'Request-Id': randomUUID() },
   );
 }

@@ -4,11 +4,10 @@ import { readText } from '../../search/reading/read-answer.ts';
 
 export interface ReadProof {
   readonly holdsIt: boolean;
-  /** Its first line, if it has one. */
+  /** The first non-empty line. */
   readonly begin: string | undefined;
 }
 
-/** Whether a text file holds this line. */
 export function readProof({ line, ...answer }: AnswerBytes & { readonly line: string }): ReadProof {
   const lines = readText(answer)
     .replace(/^\ufeff/, '')

@@ -2,7 +2,7 @@ import type { AnswerBytes } from '../../../kernel/parser/task.ts';
 import { cleanText } from '../../search/reading/clean-text.ts';
 import { readSmallJson } from '../../search/reading/read-answer.ts';
 
-/** What a shop says of an order, with clean text wherever it is shown to anyone. */
+/** A shop's response to an order, with every text cleaned that people will see. */
 export function readOrderAnswer(answer: AnswerBytes): unknown {
   const said = readSmallJson(answer);
   if (typeof said !== 'object' || said === null) return undefined;

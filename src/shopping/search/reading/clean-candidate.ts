@@ -8,12 +8,12 @@ const longestLink = 2_000;
 const longestOption = 80;
 const mostOptions = 6;
 const mostVariants = 100;
-/** One more than is kept, so that a product with more of them is known as one. */
+/** One more than is kept, to detect products with more variants. */
 export const variantsToRead = mostVariants + 1;
-/** Of one answer. Fewer are shown, and what comes first is the best in the shop's eyes. */
+/** Fewer are shown; the shop's best matches come first. */
 const mostCandidates = 100;
 
-/** What is left of them once their texts are clean and short, as they may leave the parser. */
+/** Cleans and shortens all texts before the candidates leave the parser process. Drops unusable candidates. */
 export function cleanCandidates(candidates: Iterable<Candidate>): Candidate[] {
   const cleaned: Candidate[] = [];
   for (const candidate of candidates) {
@@ -23,7 +23,7 @@ export function cleanCandidates(candidates: Iterable<Candidate>): Candidate[] {
   return cleaned;
 }
 
-/** Undefined when there is too little left of it. */
+/** Undefined if the title or the price is missing. */
 function cleanCandidate({ title, brand, price, url, picture, id, available, ...product }: Candidate) {
   const titleText = cleanText(title, longestTitle);
   const priceText = cleanText(price?.text, longestBrand);
@@ -46,12 +46,12 @@ function cleanCandidate({ title, brand, price, url, picture, id, available, ...p
 
 function cleanVariants({ variants = [], moreVariants = false }: Pick<Candidate, 'variants' | 'moreVariants'>) {
   const cleaned = variants.slice(0, mostVariants).flatMap(cleanVariant);
-  // A variant that cannot be named to the shop cannot be chosen, but the product is sold in that form too.
+  // A variant without a usable id cannot be ordered, but the product does come in that form.
   return { variants: cleaned, moreVariants: moreVariants || cleaned.length < variants.length };
 }
 
 function cleanVariant({ id, title, options, price, available }: Variant): Variant[] {
-  // With some of its options left out it would look like another one.
+  // Dropping some options would make the variant look like another one.
   if (options.length > mostOptions) return [];
   const choices = options.flatMap((option) => {
     const [name, value] = [cleanText(option.name, longestOption), cleanText(option.value, longestOption)];
@@ -64,7 +64,7 @@ function cleanVariant({ id, title, options, price, available }: Variant): Varian
   return [{ id, title: titleText, options: choices, price: { ...price, text: priceText }, available }];
 }
 
-/** An id that had to be changed would name something else. */
+/** A changed id would name another product. */
 function cleanId(id: string | undefined): string | undefined {
   return cleanText(id, longestId) === id ? id : undefined;
 }

@@ -1,17 +1,17 @@
 import { Parser } from 'htmlparser2';
 
-/** Longer than anything that is shown; the rest is not even looked at. */
+/** Longer than any text that is shown; the rest is ignored. */
 const mostRead = 4_000;
 const mostMarksInARow = 4;
 
 /**
- * One line of text from a stranger, as it may be shown anywhere: no markup, no entities, nothing that cannot be seen or that
- * turns the direction of others, and not longer than this many characters.
+ * Turns untrusted text into one line that is safe to show anywhere: no markup or entities, no invisible or direction-changing
+ * characters, and at most `longest` characters.
  */
 export function cleanText(value: unknown, longest: number): string | undefined {
   if (typeof value !== 'string') return undefined;
   let text = onlyVisible(value.slice(0, mostRead));
-  // What was escaped twice is markup again after the first time, and so is what had something unseen in the middle.
+  // Doubly escaped markup, or markup with invisible characters inside, becomes markup only after the first round.
   for (let round = 0; round < 3 && /[<&]/.test(text); round++) text = onlyVisible(withoutMarkup(text));
   text = text
     .replace(/<+(?=[\p{L}/!?])/gu, '')
@@ -54,10 +54,10 @@ function withoutMarkup(text: string): string {
   return plain;
 }
 
-/** Where a reader sees a gap though there is none in the text. */
+/** Elements that a browser renders with a gap around them. */
 const breaks = new Set(['br', 'p', 'div', 'li', 'td', 'tr', 'h1', 'h2', 'h3', 'hr']);
 
-/** By whole characters: half of an emoji is nothing that one may send. */
+/** Counts code points, so that a surrogate pair is never split. */
 function cut(text: string, longest: number): string {
   const characters = Array.from(text);
   if (characters.length <= longest) return text;

@@ -1,17 +1,16 @@
-/** What a picture says of itself in its first bytes. */
 export interface PictureHeader {
   readonly type: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp' | 'image/avif';
   readonly width: number;
   readonly height: number;
 }
 
-/** Reads type and size by the bytes alone, whatever anybody claims. Undefined for everything else, SVG above all: it can run. */
+/** Detects type and size from the bytes alone. Everything else is undefined, above all SVG, which can contain scripts. */
 export function readPictureHeader(picture: { readonly bytes: Uint8Array }): PictureHeader | undefined {
   const bytes = Buffer.from(picture.bytes.buffer, picture.bytes.byteOffset, picture.bytes.length);
   try {
     return readPng(bytes) ?? readGif(bytes) ?? readJpeg(bytes) ?? readWebp(bytes) ?? readAvif(bytes);
   } catch (error) {
-    // It ends before it has said how large it is.
+    // The file ends before its size fields.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -29,7 +28,7 @@ function readGif(bytes: Buffer): PictureHeader | undefined {
   return { type: 'image/gif', width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
 }
 
-/** Segment by segment to the one that begins a frame. */
+/** Walks the segments up to the first frame header. */
 function readJpeg(bytes: Buffer): PictureHeader | undefined {
   if (bytes.readUInt16BE(0) !== 0xffd8) return undefined;
   for (let at = 2; at < bytes.length; ) {
@@ -60,11 +59,11 @@ function readWebp(bytes: Buffer): PictureHeader | undefined {
   return { type, width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
 }
 
-/** Several sizes may be told, of parts and of the whole: the largest counts. */
+/** An AVIF file can state several sizes, for tiles and for the whole image; the largest counts. */
 function readAvif(bytes: Buffer): PictureHeader | undefined {
   if (!hasText(bytes, 4, 'ftyp') || !/avi[fs]/.test(bytes.toString('latin1', 8, 40))) return undefined;
   let [width, height] = [0, 0];
-  // Everywhere, because the one that counts may stand behind anything; the zeros tell it from what looks alike by chance.
+  // The `ispe` box can be anywhere in the file. Its version and flags are zero, which rules out accidental matches.
   const size = 'ispe\0\0\0\0';
   for (let at = bytes.indexOf(size); at !== -1; at = bytes.indexOf(size, at + size.length)) {
     width = Math.max(width, bytes.readUInt32BE(at + 8));

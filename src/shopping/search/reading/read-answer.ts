@@ -1,11 +1,11 @@
 import type { AnswerBytes } from '../../../kernel/parser/task.ts';
 
-/** No honest answer is nested like this, and what walks through it should not have to be careful. */
+/** Real responses are far flatter. The limit lets readers recurse safely. */
 const mostNesting = 60;
-/** What goes on to the service as a whole is small. */
+/** Bounds what the parser process hands back to the service. */
 const mostParts = 10_000;
 
-/** In the charset that its headers or, failing these, its first lines name. */
+/** Decodes with the charset of the headers or, without one there, of the markup. */
 export function readText({ type, bytes }: AnswerBytes): string {
   const named = /charset=["']?([\w-]{1,40})/i.exec(type)?.[1] ?? charsetInMarkup(bytes);
   return decoderFor(named).decode(bytes);
@@ -16,7 +16,7 @@ export function readJson(answer: AnswerBytes): unknown {
   return parseJson(readText(answer));
 }
 
-/** For documents of which more than a few fields are needed. Undefined as well when it has too many parts. */
+/** For readers that need the whole document. Undefined if it has too many values. */
 export function readSmallJson(answer: AnswerBytes): unknown {
   const value = readJson(answer);
   const open: unknown[] = [value];
@@ -30,7 +30,7 @@ export function readSmallJson(answer: AnswerBytes): unknown {
   return value;
 }
 
-/** Undefined when it is none, or nested beyond reason. */
+/** Undefined if the text is not JSON or is nested too deeply. */
 export function parseJson(text: string): unknown {
   if (nestingOf(text) > mostNesting) return undefined;
   try {

@@ -32,7 +32,7 @@ describe('robots.txt', () => {
     ['User-agent: *\nDisallow: /%7Ejoe', '/~joe', false],
     ['user-agent:*\rdisallow:/x # not this\r\n', '/x', false],
     ['\ufeffUser-agent: *\nDisallow: /', '/', false],
-    // A group that names us replaces the one for everybody.
+    // A group that names us replaces the group for `*`.
     ['User-agent: *\nDisallow: /\n\nUser-agent: paywrightbot\nDisallow: /cart', '/x', true],
     ['User-agent: *\nAllow: /\nUser-agent: PaywrightBot/2.1\nDisallow: /', '/x', false],
     ['User-agent: PaywrightBotanist\nDisallow: /', '/x', true],

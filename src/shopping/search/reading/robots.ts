@@ -7,8 +7,8 @@ interface RobotsRule {
 }
 
 /**
- * What a robots.txt says to us (RFC 9309): the rules of the groups that name us or, if none does, of those for everybody. A rule is a
- * line, with + or - before its pattern.
+ * The rules of a robots.txt that apply to us (RFC 9309): the groups that name us or, without one, the groups for `*`. Each line
+ * of the result is + or - and a pattern.
  */
 export function readRobots({ agent, ...answer }: AnswerBytes & { readonly agent: string }): string {
   return parseRobots(readText(answer), agent)
@@ -16,7 +16,7 @@ export function readRobots({ agent, ...answer }: AnswerBytes & { readonly agent:
     .join('\n');
 }
 
-/** The longest rule that matches decides, and between two of one length the one that allows. */
+/** The longest matching rule wins; between two of equal length, the one that allows. */
 export function mayRead({ rules, path }: { readonly rules: string; readonly path: string }): boolean {
   if (path.split('?', 1)[0] === '/robots.txt') return true;
   const asked = sameOctets(path);
@@ -30,7 +30,7 @@ export function mayRead({ rules, path }: { readonly rules: string; readonly path
   return decided?.allow ?? true;
 }
 
-/** Groups for one agent are put together wherever they stand. A line that is not understood is passed over. */
+/** Merges all groups for the same agent. Ignores malformed lines. */
 function parseRobots(text: string, agent: string): readonly RobotsRule[] {
   const forUs: RobotsRule[] = [];
   const forAll: RobotsRule[] = [];
@@ -53,7 +53,7 @@ function parseRobots(text: string, agent: string): readonly RobotsRule[] {
       } else if (token === '*') reads.add(forAll);
     } else if (field === 'allow' || field === 'disallow') {
       heading = false;
-      // An empty pattern matches nothing.
+      // RFC 9309: an empty pattern matches nothing.
       if (value === '') continue;
       const rule = { allow: field === 'allow', pattern: sameOctets(value) };
       for (const rules of reads) rules.push(rule);
@@ -62,7 +62,7 @@ function parseRobots(text: string, agent: string): readonly RobotsRule[] {
   return named ? forUs : forAll;
 }
 
-/** Piece by piece between the stars, each at the first place where it fits: no pattern takes long, however it is made. */
+/** Matches each piece between the stars greedily, so the time is linear for any pattern. */
 function matches(path: string, pattern: string): boolean {
   const anchored = pattern.endsWith('$');
   const [first = '', ...pieces] = (anchored ? pattern.slice(0, -1) : pattern).split('*');
@@ -78,7 +78,7 @@ function matches(path: string, pattern: string): boolean {
   return !anchored || (path.length - last.length >= from && path.endsWith(last));
 }
 
-/** One spelling for what means the same: octets beyond ASCII are escaped, letters and digits are not. */
+/** Normalizes percent-encoding: escapes non-ASCII characters and unescapes letters and digits. */
 function sameOctets(text: string): string {
   return text
     .replace(/[^\x21-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()))

@@ -72,9 +72,9 @@ const balance = async ({ id }: Owner) => (await spendableBalances(db, id)).USDC.
 
 describe('the operator', () => {
   test('enables a domain, in any usual spelling, and is told who is in the registry', async () => {
-    expect(await paywright('list')).toBe('No domain is in the registry.');
-    expect(await paywright('show', 'shop.com')).toContain('not in the registry: its site decides');
-    expect(await paywright('enable', 'https://WWW.Shop.com/x')).toBe('shop.com takes orders.');
+    expect(await paywright('list')).toBe('No domain is registered.');
+    expect(await paywright('show', 'shop.com')).toContain('not registered: its site decides');
+    expect(await paywright('enable', 'https://WWW.Shop.com/x')).toBe('shop.com takes orders now.');
     expect(await findMerchant(db, 'shop.com')).toEqual({
       domain: 'shop.com',
       accountId: null,
@@ -92,7 +92,7 @@ describe('the operator', () => {
     const merchant = owner(1);
     const before = await balance(merchant);
     const said = await paywright('enable', 'shop.com', '--account', merchant.handle.toLowerCase());
-    expect(said).toContain('0.000012 USDC that it was owed is paid out.');
+    expect(said).toContain('Paid out 0.000012 USDC that the domain was owed.');
     expect(await balance(merchant)).toBe(before + 12n);
     expect(await merchantsOf(db, merchant.id)).toEqual(['shop.com']);
     expect(await findOwnMerchant(db, merchant.id, 'shop.com')).toMatchObject({ status: 'enabled', token: null });
@@ -114,7 +114,7 @@ describe('the operator', () => {
 
   test('closes a domain, and no proof opens it again, though what it is owed is paid out', async () => {
     const merchant = owner(2);
-    expect(await paywright('disable', 'Closed.com')).toBe('closed.com takes no orders.');
+    expect(await paywright('disable', 'Closed.com')).toBe('closed.com takes no more orders.');
     await owe('closed.com', 5n);
     const before = await balance(merchant);
     await prove(merchant, 'closed.com');
@@ -126,7 +126,7 @@ describe('the operator', () => {
     await db.transaction((tx) => giveUpDomain(tx, ledger, { accountId: merchant.id, domain: 'closed.com' }));
     await prove(merchant, 'closed.com');
     expect((await findMerchant(db, 'closed.com'))?.state).toBe('disabled');
-    expect(await paywright('enable', 'closed.com')).toBe('closed.com takes orders.');
+    expect(await paywright('enable', 'closed.com')).toBe('closed.com takes orders now.');
     expect(await findMerchant(db, 'closed.com')).toMatchObject({ state: 'enabled', accountId: merchant.id });
   });
 
@@ -148,7 +148,7 @@ describe('the operator', () => {
     await prove(first, 'given-up.com');
     await db.transaction((tx) => giveUpDomain(tx, ledger, { accountId: first.id, domain: 'given-up.com' }));
     expect(await paywright('show', 'given-up.com')).toMatch(/state +disabled by its owner, who gave it up/);
-    await expect(paywright('enable', 'given-up.com')).rejects.toThrow('Say whose it is now: --account.');
+    await expect(paywright('enable', 'given-up.com')).rejects.toThrow('Name the new owner with --account.');
     expect((await findMerchant(db, 'given-up.com'))?.state).toBe('disabled');
     await paywright('enable', 'given-up.com', '--account', second.handle);
     expect(await findMerchant(db, 'given-up.com')).toMatchObject({ state: 'enabled', accountId: second.id });

@@ -154,7 +154,7 @@ describe('an order from a backup that was put back', () => {
       (line) => said.push(line),
     );
     await program.parseAsync(['orders', 'restored'], { from: 'user' });
-    expect(said).toEqual(['Open orders: 1. Each shop is asked before money goes back to its buyer.']);
+    expect(said).toEqual(['Open orders: 1. Each shop is asked before its buyer is refunded.']);
     shop.hooks = { look: (session) => complete(session), cancel: (session) => complete(session) };
     return orderId;
   }

@@ -5,7 +5,7 @@ import { fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { Page } from '../read-page.ts';
 import { hasType, walkJsonLd } from './walk.ts';
 
-/** Pages of products that a page of results leads to: those it lists as such, then links that look like it. */
+/** Product pages that a results page links to: first those listed in its markup, then links that look like product pages. */
 export function findProductLinks(
   site: Website,
   page: Page,
@@ -39,7 +39,7 @@ function addressesOf(element: unknown): string[] {
   return [textOf(url), inner].flatMap((text) => text ?? []);
 }
 
-/** A word that was asked for, in the text or the address; and an address as shops have them. */
+/** Counts query words in the link text and URL, plus one point for a typical product path. */
 function scoreOf({ href, text }: { href: string; text: string }, asked: readonly string[]): number {
   if (
     /[?&](?:add-to-cart|sort|page|filter)|\/(?:cart|account|login|search|blog|pages?|tag|category|collections)\b/i.test(

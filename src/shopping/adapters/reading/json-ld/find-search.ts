@@ -4,18 +4,18 @@ import { fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { Page } from '../read-page.ts';
 import { hasType, walkJsonLd } from './walk.ts';
 
-/** Where shops have their search when they do not say. */
+/** Common search URLs, for sites that declare none. */
 const usualPaths = ['/search?q=', '/?s=', '/catalogsearch/result/?q=', '/search?query='];
 
 const longestAddress = 2_000;
 
 export interface SearchPage {
   readonly url: string;
-  /** Whether the site says so itself; the others are guessed. */
+  /** Whether the site declares it; otherwise it is a guess. */
   readonly declared: boolean;
 }
 
-/** Addresses that may answer with the results, the likeliest first: what the site declares, its search form, what is usual. */
+/** URLs that may return search results, most likely first: declared in markup, the search form, common paths. */
 export function findSearchPages(
   site: Website,
   page: Page & { readonly url: string },
@@ -42,7 +42,7 @@ export function findSearchPages(
   ];
 }
 
-/** A target is a text, an entry point, or a list of either; some are for apps. */
+/** A target is a text, an EntryPoint, or a list of them. */
 function templatesOf(action: Readonly<Record<string, unknown>>): string[] {
   return listOf(action['target'], 10).flatMap((target) => {
     const text = typeof target === 'string' ? target : textOf(fieldsOf(target)['urlTemplate']);
@@ -50,7 +50,7 @@ function templatesOf(action: Readonly<Record<string, unknown>>): string[] {
   });
 }
 
-/** Whatever the placeholder is called; where it was lost, it goes to the end of "?q=". */
+/** Fills in the placeholder, whatever its name. If it was lost, the query goes after a trailing "?q=". */
 function fillIn(template: string, word: string): string | undefined {
   const filled = template.replace(/\{[^{}]{0,60}\}/g, () => word);
   if (filled !== template) return filled;

@@ -1,9 +1,9 @@
 import { parseJson } from '../../../search/reading/read-answer.ts';
 
-/** What is longer is somebody's data, and not the description of a product. */
+/** A longer script is not a product description. */
 const mostMended = 200_000;
 
-/** The documents of one script. Shops write them by templates, and so they are broken in all the ways that templates break. */
+/** Parses one script. Shops generate JSON-LD from templates and often break it, so invalid JSON is repaired. */
 export function readJsonLd(script: string): readonly unknown[] {
   const whole = parseJson(script);
   if (whole !== undefined) return [whole];
@@ -15,15 +15,15 @@ export function readJsonLd(script: string): readonly unknown[] {
   });
 }
 
-/** Quotation marks that were escaped for HTML, in a script where nothing is read as HTML. */
+/** Undoes HTML escaping of quotation marks, which a script element does not decode. */
 function unescaped(text: string): string {
   if (text.includes('"')) return text;
   return text.replaceAll('&quot;', '"').replaceAll('&#34;', '"').replaceAll('&amp;', '&');
 }
 
 /**
- * Goes through the text once, sign by sign. Outside of strings it leaves out comments, CDATA marks, semicolons and commas
- * before a closing bracket, and parts one document from the next; inside it escapes what JSON does not take raw.
+ * Repairs JSON in one pass. Outside strings it drops comments, CDATA markers, semicolons and trailing commas, and splits
+ * concatenated documents. Inside strings it replaces raw control characters.
  */
 function mendJson(text: string): string[] {
   const documents: string[] = [];
@@ -65,7 +65,7 @@ function mendJson(text: string): string[] {
   return documents;
 }
 
-/** The string that begins here, with control characters escaped, and where it ends. */
+/** The string that starts here, with control characters replaced, and the index of its end. */
 function readString(text: string, start: number): [string, number] {
   let out = '"';
   for (let index = start + 1; index < text.length; index++) {
@@ -79,10 +79,10 @@ function readString(text: string, start: number): [string, number] {
   return [`${out}"`, text.length];
 }
 
-/** What a comment or a CDATA mark may begin with. */
+/** The characters that a comment or a CDATA marker can start with. */
 const asides = '/<-]';
 
-/** Where a comment or a CDATA mark that begins here ends. */
+/** The last index of a comment or CDATA marker that starts here. */
 function skipAside(text: string, index: number): number | undefined {
   const endOf = (close: string, length: number) => {
     const at = text.indexOf(close, index + length);
@@ -93,7 +93,7 @@ function skipAside(text: string, index: number): number | undefined {
   if (text.startsWith('-->', index)) return index + 2;
   if (text.startsWith('<![CDATA[', index)) return index + 8;
   if (text.startsWith(']]>', index)) return index + 2;
-  // "//<![CDATA[" hides the mark from scripts; any other line that begins like this is a remark.
+  // "//<![CDATA[" hides the marker from scripts; any other "//" starts a comment.
   if (text.startsWith('//<![CDATA[', index)) return index + 10;
   if (text.startsWith('//]]>', index)) return index + 4;
   if (text.startsWith('//', index)) return endOf('\n', 2);

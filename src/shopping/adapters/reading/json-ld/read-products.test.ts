@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readProducts } from './read-products.ts';
 
-/** The same thing, referred to so many times. */
+/** One node, referenced this many times. */
 const refer = (id: string, times: number) => Array.from({ length: times }, () => ({ '@id': id }));
 
 describe('the products of a page', () => {

@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { currencyOf, formOf, groupVariants, type ReadOffer, readVariants } from './read-variants.ts';
 import { createResolver, hasType, type Resolve, walkJsonLd } from './walk.ts';
 
-/** Of one page. References can name one offer thousands of times over, in a page that is quite short. */
+/** Per page. References can repeat one offer thousands of times even in a short page. */
 const mostOffers = 1_000;
 
 interface Reading {
@@ -15,14 +15,13 @@ interface Reading {
 
 const productTypes = ['Product', 'ProductGroup', 'IndividualProduct', 'ProductModel', 'Book'];
 
-/** The products that a page describes with a price. */
 export function readProducts(documents: readonly unknown[], pageCurrency?: string): readonly Candidate[] {
   const nodes = walkJsonLd(documents);
   const resolve = createResolver(nodes);
   const reading: Reading = { resolve, pageCurrency: readCurrency(pageCurrency), offersLeft: mostOffers };
   const products = nodes.filter((node) => hasType(node, productTypes));
   const groups = groupVariants(products, resolve);
-  // A variant is described as a part of its group.
+  // A variant is described as part of its group.
   const inside = new Set([...groups].flatMap(([group, variants]) => variants.filter((one) => one !== group)));
   return products.filter((node) => !inside.has(node)).map((node) => readProduct(node, groups.get(node) ?? [], reading));
 }
@@ -32,7 +31,7 @@ function readProduct(node: Fields, variants: readonly Fields[], reading: Reading
   const nodes = [...new Set([node, ...variants])];
   const priced = nodes.flatMap((one) => readOffers(one, reading).map((offer) => ({ one, offer })));
   const currency = currencyOf(priced.map(({ offer }) => offer));
-  // The cheapest that is in stock: so shops show their variants themselves.
+  // The cheapest offer in stock, as shops themselves show variants.
   const comparable = priced.filter(({ offer }) => offer.price?.currency === currency);
   const [best] = comparable.toSorted(
     (a, b) =>
@@ -65,7 +64,7 @@ function readOffers(product: Fields, reading: Reading): ReadOffer[] {
       .map((one) => readOffer(one, { resolve, currency }))
       .filter(({ price }) => price !== undefined);
     const isSeveral = countOf(offer) > inner.length;
-    // The range of what is offered one by one says nothing more.
+    // An aggregate adds nothing to the offers that it lists one by one.
     return each.length > 0
       ? each.map((one) => ({ ...one, isSeveral: one.isSeveral || isSeveral }))
       : [own].filter(({ price }) => price !== undefined);
@@ -76,7 +75,7 @@ function readOffer(
   offer: Fields,
   { resolve, currency }: { resolve: Resolve; currency: string | undefined },
 ): ReadOffer {
-  // A list price is what it used to cost.
+  // A list price is the former price.
   const specifications = listOf(offer['priceSpecification'], 20)
     .map(resolve)
     .filter(({ priceType }) => !/(?:ListPrice|SRP|StrikethroughPrice|MSRP)$/.test(textOf(priceType) ?? ''));
@@ -103,7 +102,7 @@ function readOffer(
   };
 }
 
-/** How many offers an aggregate says that it stands for: 0 where it does not say. */
+/** The number of offers that an aggregate claims; 0 if it does not say. */
 function countOf({ offerCount }: Fields): number {
   const count = Number(textOf(offerCount));
   return Number.isFinite(count) ? count : 0;

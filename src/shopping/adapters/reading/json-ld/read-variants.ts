@@ -4,7 +4,6 @@ import { variantsToRead } from '../../../search/reading/clean-candidate.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { Resolve } from './walk.ts';
 
-/** One offer of a product. */
 export interface ReadOffer {
   readonly price: Price | undefined;
   readonly value: number;
@@ -12,23 +11,23 @@ export interface ReadOffer {
   readonly url: string | undefined;
   readonly sku: string | undefined;
   readonly name: string | undefined;
-  /** Name, size, colour and the like, as far as it says them: what offers of one thing have in common. */
+  /** Name, size, color and so on, as far as stated. Offers with the same form are for the same thing. */
   readonly form: string;
-  /** Its price is the lowest of several, of which the others are not named. */
+  /** The price is the lowest of a range whose other prices are not listed. */
   readonly isRange: boolean;
-  /** It stands for several offers, which may be of several forms. */
+  /** It stands for several offers, possibly of several forms. */
   readonly isSeveral: boolean;
 }
 
-/** An offer, and the product or variant that it is an offer of. */
+/** An offer and its product or variant. */
 interface Priced {
   readonly one: Fields;
   readonly offer: ReadOffer;
 }
 
 /**
- * The variants that belong together, by the product that stands for all of them. A group lists its variants, or its variants name
- * their group. A variant that is alone with its group on a page is what the page is about.
+ * Groups variants under the product that represents them. Either the group lists its variants or the variants name their group. A
+ * variant without siblings on the page is the page's product.
  */
 export function groupVariants(products: readonly Fields[], resolve: Resolve): Map<Fields, Fields[]> {
   const groups = new Map<Fields, Fields[]>();
@@ -62,7 +61,7 @@ function groupOf(product: Fields, resolve: Resolve): string | undefined {
   );
 }
 
-/** The variants of a product: those that it lists, or offers of it that name different articles. */
+/** The variants of a product: listed ones, or offers with different article numbers. */
 export function readVariants(
   variants: readonly Fields[],
   priced: readonly Priced[],
@@ -101,18 +100,18 @@ export function readVariants(
 
 interface Described {
   readonly offers: readonly ReadOffer[];
-  /** The product's. */
+  /** The product's currency. */
   readonly currency: string | undefined;
   readonly name: string | undefined;
   readonly options: readonly ProductOption[];
 }
 
-/** The page's own currency: that of its first offer. Prices in different ones cannot be compared. */
+/** The currency of the first offer. Prices in different currencies cannot be compared. */
 export function currencyOf(offers: readonly ReadOffer[]): string | undefined {
   return offers.find(({ price }) => price !== undefined)?.price?.currency;
 }
 
-/** An article that is offered several times has its cheapest price, in stock if there is any. */
+/** An article with several offers gets its cheapest price, preferably in stock. */
 function readVariant(id: string | undefined, { offers, currency, name, options }: Described): Variant[] {
   const isSoldInIt = offers.some(({ price }) => price?.currency === currency);
   const compared = isSoldInIt ? currency : currencyOf(offers);
@@ -124,8 +123,8 @@ function readVariant(id: string | undefined, { offers, currency, name, options }
 }
 
 /**
- * Offers of at most one article that are of different things: they say so, or there are several in one currency that no article
- * number holds together. Nothing tells which of them an order would get.
+ * Whether offers without distinct article numbers are for different things: they state different forms, or several in one
+ * currency share no article number. An order could not say which one it means.
  */
 function haveSeveralForms(offers: readonly ReadOffer[]): boolean {
   const forms = new Set(offers.map(({ form }) => form).filter((form) => form !== ''));
@@ -139,7 +138,7 @@ function haveSeveralForms(offers: readonly ReadOffer[]): boolean {
   );
 }
 
-/** Offers without an article number that differ in their price: there is no telling which of them is meant. */
+/** Offers without an article number but with different prices: an order could not say which one it means. */
 function haveSeveralPrices(offers: readonly ReadOffer[]): boolean {
   const byCurrency = new Map<string | undefined, Set<bigint | undefined>>();
   for (const { price } of offers) {
@@ -149,10 +148,9 @@ function haveSeveralPrices(offers: readonly ReadOffer[]): boolean {
   return [...byCurrency.values()].some((prices) => prices.size > 1);
 }
 
-/** What schema.org has products vary by. */
+/** The variant properties of schema.org. */
 const choices = { size: 'Size', color: 'Color', material: 'Material', pattern: 'Pattern' };
 
-/** What an offer, or the thing that it offers, says of its form. */
 export function formOf(offer: Fields, item: Fields): string {
   const said = (one: Fields) => [textOf(one['name']), ...readOptions(one).map(({ name, value }) => `${name} ${value}`)];
   return [...said(offer), ...said(item)].filter(Boolean).join('; ').toLowerCase();

@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 
 const mostNodes = 5_000;
 
-/** Every node of the documents, wherever it stands: in a graph, a list, or inside another. Nested deep or endless, it ends. */
+/** All nodes of the documents, however they are nested. `mostNodes` bounds the walk. */
 export function walkJsonLd(documents: readonly unknown[]): readonly Fields[] {
   const nodes: Fields[] = [];
   const waiting: unknown[] = [...documents].reverse();
@@ -18,12 +18,12 @@ export function walkJsonLd(documents: readonly unknown[]): readonly Fields[] {
   return nodes;
 }
 
-/** Types are written as a name, a list of names, a URL or with a prefix. */
+/** A type is a name, a list of names, a URL or a prefixed name. */
 export function hasType(node: Fields, names: readonly string[]): boolean {
   return listOf(node['@type'], 10).some((type) => names.includes((textOf(type) ?? '').replace(/^.*[/:#]/, '')));
 }
 
-/** What a bare reference means: the node with that id that says more. */
+/** Resolves a bare `@id` reference to the node with that id and more fields. */
 export type Resolve = (value: unknown) => Fields;
 
 export function createResolver(nodes: readonly Fields[]): Resolve {

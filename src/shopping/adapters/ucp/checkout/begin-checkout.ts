@@ -12,8 +12,8 @@ import { readRefusal, readRefusalWithout, readSession, type Session } from './re
 const timeoutMs = 6_000;
 
 /**
- * Opens a checkout, says where to send it, and chooses how, so that the shop can say what it costs in all. Nothing is bound by it:
- * a checkout that nobody completes ends by itself.
+ * Creates a checkout, sends the address and selects shipping, so that the shop can state its total. This binds nobody: an
+ * uncompleted checkout expires.
  */
 export async function beginCheckout(
   parts: CheckoutParts,
@@ -89,7 +89,7 @@ function linesOf({ fields }: Session, lines: readonly object[]): readonly object
   return lines.map((line, index) => (ids[index] === undefined ? line : { id: ids[index], ...line }));
 }
 
-/** Shipping to where we say, and to no other place that the shop may know. */
+/** Requests shipping to our destination only, not to an address that the shop has on file. */
 function method(session: Session, sent: SentDestination, groups?: readonly object[]) {
   const shipping = shippingOf(session);
   const id = textOf(shipping['id']);
@@ -105,7 +105,7 @@ function method(session: Session, sent: SentDestination, groups?: readonly objec
   };
 }
 
-/** Where the shop has chosen, it stays as it is; else the cheapest, and of several the first. */
+/** Keeps the shop's selection; otherwise selects the cheapest option. */
 function groupsToChoose(session: Session): { readonly id: string; readonly selected_option_id: string }[] {
   const groups = listOf(shippingOf(session)['groups']).map(fieldsOf);
   const open = groups.some((group) => textOf(group['selected_option_id']) === undefined);
@@ -129,7 +129,7 @@ function cheapestOf(options: readonly Fields[]): string | undefined {
   return priced.sort((a, b) => a.amount - b.amount)[0]?.id;
 }
 
-/** A shop may replace a variant, or sell fewer than were asked for. Then the buyer has to decide anew. */
+/** A shop may substitute a variant or reduce the quantity. Then the buyer has to decide again. */
 function isWhatWasAsked({ fields }: Session, { itemId, quantity }: CheckoutRequest): boolean {
   const lines = listOf(fields['line_items']).map(fieldsOf);
   const [line] = lines;

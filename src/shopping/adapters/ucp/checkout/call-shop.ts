@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../../kernel/clock.ts';
-import type { Outgoing } from '../../../../kernel/outgoing/outgoing.ts';
-import type { Parser } from '../../../../kernel/parser/parser.ts';
 import { signRequest } from '../../../../kernel/signing/sign-request.ts';
 import type { SigningKey } from '../../../../kernel/signing/signing-key.ts';
-import type { ShoppingAgent } from '../../../search/agent.ts';
-import { bytesOf } from '../../../search/merchant-site.ts';
+import { bytesOf, type SiteParts } from '../../../search/merchant-site.ts';
 import { toTrouble } from '../../../search/merchant-trouble.ts';
-import type { RobotsBook } from '../../../search/robots-book.ts';
 import { readCheckoutReply } from '../../tasks.ts';
 
-export interface CheckoutParts {
-  readonly outgoing: Outgoing;
-  readonly parser: Parser;
+export interface CheckoutParts extends SiteParts {
   readonly clock: Clock;
-  readonly robots: RobotsBook;
-  readonly agent: () => ShoppingAgent;
-  /** What we sign with; its public half stands in our profile. */
+  /** Its public half is in our profile. */
   readonly signingKey: () => Promise<SigningKey>;
   readonly publicUrl: () => string;
 }
@@ -25,20 +17,20 @@ export interface ShopCall {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly url: string;
   readonly body?: object;
-  /** What the shop knows this request by, however often it comes. */
+  /** The idempotency key. */
   readonly key?: string;
   readonly timeoutMs: number;
 }
 
 export interface ShopReply {
   readonly status: number;
-  /** Undefined when it is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: unknown;
 }
 
 const mostBytes = 256_000;
 
-/** One signed request to a shop's checkout. Throws a MerchantTrouble when no whole answer came. */
+/** Sends one signed request to a shop's checkout. Throws a MerchantTrouble if no complete response arrives. */
 export async function callShop(
   { outgoing, parser, agent, signingKey }: CheckoutParts,
   { method, url, body, key, timeoutMs }: ShopCall,

@@ -2,13 +2,12 @@ import type { ShippingAddress } from '../../../../accounts/addresses/shipping-ad
 import type { Buyer } from '../../../orders/checkout.ts';
 import type { ShopMessage } from './read-session.ts';
 
-/** The first word and the rest: shops ask for two names, and people have any number. */
+/** UCP wants a first and a last name; the first word and the rest are the best guess. */
 function namesOf(name: string) {
   const [first = '', ...others] = name.split(/\s+/);
   return { first_name: first, ...(others.length > 0 && { last_name: others.join(' ') }) };
 }
 
-/** The buyer in the words of the protocol, which are the same in both versions. */
 export function toBuyer({ name, email, phone }: Buyer) {
   return {
     ...namesOf(name),
@@ -17,7 +16,6 @@ export function toBuyer({ name, email, phone }: Buyer) {
   };
 }
 
-/** An address in the words of the protocol. */
 export function toDestination(address: ShippingAddress) {
   return {
     ...namesOf(address.name),
@@ -31,7 +29,7 @@ export function toDestination(address: ShippingAddress) {
   };
 }
 
-/** What we call the parts that a shop may say are missing. */
+/** Our names for UCP's address fields. */
 const ours: ReadonlyMap<string, string> = new Map([
   ['first_name', 'name'],
   ['last_name', 'name'],
@@ -44,7 +42,7 @@ const ours: ReadonlyMap<string, string> = new Map([
   ['phone_number', 'phone'],
 ]);
 
-/** The parts of the address that the shop cannot do without, by the places that its messages point at. */
+/** The address fields that the shop's error messages point at. */
 export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
   const named = messages
     .filter(({ type }) => type === 'error')
@@ -55,7 +53,6 @@ export function missingOfAddress(messages: readonly ShopMessage[]): string[] {
   return [...new Set(named)];
 }
 
-/** Whether the shop says that it misses the buyer's email. */
 export function missesEmail(messages: readonly ShopMessage[]): boolean {
   return messages.some(({ type, path }) => type === 'error' && /\bbuyer\.email$/.test(path));
 }

@@ -2,8 +2,8 @@ import { fieldsOf, listOf } from '../../fields.ts';
 import type { Session } from './read-session.ts';
 
 /**
- * Whether something has to be sent. The protocol has no word for a checkout of which nothing is, so the shop has to say it of
- * everything in it: all of it is delivered as `digital` (UCP's word in orders), or no line requires shipping (as Shopify has it).
+ * Whether anything has to be shipped. UCP cannot say this directly. Nothing is shipped if every fulfillment method is `digital`
+ * (UCP's term in orders) or if no line requires shipping (Shopify's extension).
  */
 export function needsAddress({ fields }: Session): boolean {
   const methods = listOf(fieldsOf(fields['fulfillment'])['methods']).map(fieldsOf);

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { Session } from './read-session.ts';
 
-/** Where we have asked a shop to send something, in the words of the protocol. */
+/** The destination that we sent to the shop, in UCP's terms. */
 export interface SentDestination {
-  /** Made up for this checkout, so that no address of the shop's own goes by it. */
+  /** Random, so that it cannot collide with an address of the shop. */
   readonly id: string;
   readonly street_address: string;
   readonly extended_address?: string;
@@ -12,19 +12,19 @@ export interface SentDestination {
   readonly address_country: string;
 }
 
-/** The shop's methods of shipping and of anything else, as far as something has to be brought or fetched. */
+/** All fulfillment methods except digital ones. */
 function methodsOf({ fields }: Session): Fields[] {
   return listOf(fieldsOf(fields['fulfillment'])['methods'])
     .map(fieldsOf)
     .filter(({ type }) => type !== 'digital');
 }
 
-/** The shop's own method of shipping, if it has named one. */
+/** The shop's shipping method; empty if it listed none. */
 export function shippingOf(session: Session): Fields {
   return methodsOf(session).find(({ type }) => type === 'shipping') ?? {};
 }
 
-/** What the shop calls the destination that we have sent: shops may rename it. Undefined when it has not shown it. */
+/** The shop's id for our destination, because shops may rename it. Undefined if the shop does not list it. */
 export function nameOfOurs(method: Fields, sent: SentDestination): string | undefined {
   const ours = listOf(method['destinations'])
     .map(fieldsOf)
@@ -36,8 +36,8 @@ export function nameOfOurs(method: Fields, sent: SentDestination): string | unde
 }
 
 /**
- * Whether the checkout says that everything in it is sent to where we have said. What a shop calls ready may be waiting in its
- * store, or go to an address that it had before.
+ * Whether the checkout ships everything to our destination. A checkout that is ready may be for pickup, or go to an address that
+ * the shop had on file.
  */
 export function isSentToOurs(session: Session, sent: SentDestination): boolean {
   const lines = listOf(session.fields['line_items']).flatMap((line) => textOf(fieldsOf(line)['id']) ?? []);
@@ -48,13 +48,13 @@ export function isSentToOurs(session: Session, sent: SentDestination): boolean {
   );
 }
 
-/** A method that names no lines is for all of them. */
+/** A method without line ids covers all lines. */
 function covers({ line_item_ids: named }: Fields, lines: readonly string[]): boolean {
   const ids = listOf(named).map(textOf);
   return ids.length === 0 || lines.length === 0 || lines.some((line) => ids.includes(line));
 }
 
-/** The one that is selected, of which a shop may show nothing but the id; or the only one there is. */
+/** The selected destination, of which the shop may show only the id, or the only one listed. */
 function destinationOf({ selected_destination_id: selected, destinations }: Fields): Fields | undefined {
   const listed = listOf(destinations).map(fieldsOf);
   const id = textOf(selected);
@@ -74,10 +74,9 @@ function isOurs(one: Fields, sent: SentDestination): boolean {
   );
 }
 
-/** No part of an address is longer. */
 const longestPart = 500;
 
-/** Without case and punctuation. */
+/** Ignores case and punctuation. */
 function plain(value: unknown): string {
   return (textOf(value) ?? '')
     .slice(0, longestPart)

@@ -11,22 +11,22 @@ export interface ShopMessage {
   readonly content: string;
   readonly severity: string;
   readonly path: string;
-  /** Something that the buyer has to be shown before it goes on. */
+  /** The buyer must see this message before the purchase continues. */
   readonly isDisclosure: boolean;
 }
 
-/** A checkout as the shop describes it. */
+/** A UCP checkout session. */
 export interface Session {
   readonly id: string;
   readonly status: string;
-  /** Undefined when it is missing, or does not add up. */
+  /** Undefined if it is missing or does not add up. */
   readonly total: CheckoutTotal | undefined;
   readonly continueUrl: string | undefined;
   readonly messages: readonly ShopMessage[];
   readonly fields: Fields;
 }
 
-/** Undefined when it is none. */
+/** Undefined if it is not a session. */
 export function readSession(json: unknown): Session | undefined {
   const fields = fieldsOf(json);
   const id = textOf(fields['id']);
@@ -42,13 +42,10 @@ export function readSession(json: unknown): Session | undefined {
   };
 }
 
-/** Fifteen digits: all of them can be told in a number of JSON, and nobody asks for more. */
+/** Fifteen digits fit exactly into a JSON number. */
 const mostMinor = 999_999_999_999_999;
 
-/**
- * What the shop asks for in all: one total, in whole minor units, which everything else on the top level adds up to. What does
- * not add up is not believed.
- */
+/** The shop's total: exactly one, a positive integer in minor units, equal to the sum of all other top-level amounts. */
 function readTotal(fields: Fields): CheckoutTotal | undefined {
   const currency = readCurrency(fields['currency']);
   const lines = listOf(fields['totals']).map(fieldsOf);
@@ -77,7 +74,7 @@ function readMessages(fields: Fields): ShopMessage[] {
 
 const soldOut = new Set(['out_of_stock', 'item_unavailable']);
 
-/** Why a shop does not go on, by what it says. The reason is a sentence of ours, with the shop's words in quotes. */
+/** Why the shop refuses. The reason is a sentence of ours that quotes the shop. */
 export function readRefusal(
   messages: readonly Pick<ShopMessage, 'type' | 'code' | 'content'>[],
   wordless = 'The shop refused it.',
@@ -99,12 +96,12 @@ export function readRefusal(
   return { why: 'refused', reason: reason(wordless) };
 }
 
-/** Statuses of HTTP that say nothing about the order: it may have been taken, or may be yet. */
+/** Status codes that leave the order undecided: the shop may have accepted it or may still do so. */
 const undecided = new Set([408, 409, 425, 429]);
 
 export type Asked = 'complete' | 'look' | 'cancel';
 
-/** What a shop's answer to one of our requests means for the order. What it says of another checkout means nothing. */
+/** What a response means for the order. A response about another checkout means nothing. */
 export function readAnswer(
   { status, json }: ShopReply,
   { asked, checkoutId }: { readonly asked: Asked; readonly checkoutId: string },
@@ -144,7 +141,7 @@ export function readAnswer(
   }
 }
 
-/** Why there is no checkout to show: whatever the shop says then is the reason. */
+/** The refusal in a response without a checkout session. */
 export function readRefusalWithout({ status, json }: ShopReply): ReturnType<typeof readRefusal> {
   const fields = fieldsOf(json);
   const messages = readMessages(fields).filter(({ code, content }) => code !== '' || content !== '');
@@ -155,7 +152,7 @@ export function readRefusalWithout({ status, json }: ShopReply): ReturnType<type
   );
 }
 
-/** Without a session: a refusal of the protocol, or an outcome without anything to show. */
+/** A response without a session: an error of the protocol, or a success without content. */
 function readError(reply: ShopReply, asked: Asked): ShopAnswer {
   const { status, json } = reply;
   const fields = fieldsOf(json);

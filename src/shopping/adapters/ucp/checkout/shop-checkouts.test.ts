@@ -9,7 +9,7 @@ const version = '2026-08-25';
 const clock = { now: () => 0 };
 const parser = useParser();
 
-/** Sites that all show this profile, and how often each was asked for it. */
+/** Sites that all serve this profile, and how often each was requested. */
 function sitesWith(profile: object) {
   const asked: string[] = [];
   const key = createSigningKey();

@@ -12,11 +12,11 @@ import { type Asked, readAnswer } from './read-session.ts';
 
 const checkoutName = 'dev.ucp.shopping.checkout';
 const fulfillmentName = 'dev.ucp.shopping.fulfillment';
-/** The protocol wants a profile to be kept for a minute at least. */
+/** UCP requires caching a profile for at least a minute. */
 const keepProfileMs = 60_000;
 const findWithinMs = 6_000;
 
-/** Shops that take orders over the checkout of UCP, by REST. */
+/** Shops with a UCP checkout over REST. */
 export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
   const places = createBriefMemory<{ readonly place: CheckoutPlace | undefined }>({
     clock: parts.clock,
@@ -24,7 +24,7 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
     room: 10_000,
   });
 
-  // Whoever sends us a request chooses the site whose keys are kept, and the site how long they are.
+  // A stranger chooses the site, and the site chooses the size of its keys, so the cache is limited by size.
   const keys = createBriefMemory<readonly unknown[]>({
     clock: parts.clock,
     keepMs: keepProfileMs,
@@ -34,8 +34,7 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
   const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
 
   function open(website: Website, holder?: string): Promise<MerchantSite> {
-    const { outgoing, parser, robots, agent } = parts;
-    return openSite({ outgoing, parser, holder, robots, agent: agent() }, website, AbortSignal.timeout(findWithinMs));
+    return openSite({ ...parts, holder }, website, AbortSignal.timeout(findWithinMs));
   }
 
   async function findNow(website: Website): Promise<CheckoutPlace | undefined> {
@@ -52,12 +51,12 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
       const known = places.get(website.origin);
       if (known !== undefined) return known.place;
       const place = await findNow(website).catch((error: unknown) => {
-        // A site that has no profile, or asks us not to read it, has not opened the gate.
+        // A site without a profile, or whose robots.txt denies it, takes no orders.
         if (error instanceof MerchantTrouble && (error.kind === 'not_offered' || error.kind === 'forbidden'))
           return undefined;
         throw error;
       });
-      // A gate that was closed a moment ago may be open now: only what is open is remembered.
+      // Only positive results are cached, so that a shop that starts taking orders is found at once.
       if (place !== undefined) places.set(website.origin, { place });
       return place;
     },
@@ -66,11 +65,11 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
       const { origin } = website;
       const known = keys.get(origin);
       if (freshness === 'only remembered') return known ?? [];
-      // A key that is not known may be new; but nobody makes us ask a site again and again.
+      // An unknown key may be new, but a site is asked for it at most once per cache period.
       if (known !== undefined && (freshness === 'may be remembered' || freshened.get(origin) !== undefined))
         return known;
       if (known !== undefined) freshened.set(origin, true);
-      // A stranger may name any site here: none of them is read before what was asked for with money.
+      // Strangers can name any site, so all these reads share one scheduling slot and do not delay paid work.
       const site = await open(website, 'keys of sites');
       const profile = await readProfile(site, `${site.origin}/.well-known/ucp`);
       const found = [...listOf(profile['keys']), ...listOf(profile['signing_keys'])];
@@ -127,15 +126,15 @@ async function ask(
     });
     return readAnswer(answer, { asked, checkoutId: id });
   } catch (error) {
-    // Whether the shop has heard of it nobody knows.
+    // The shop may or may not have received the request.
     if (error instanceof MerchantTrouble) return { state: 'unknown', why: error.message };
     throw error;
   }
 }
 
 /**
- * The gate is open where the shop lists a checkout and our own handler, both of the profile's version. A handler that names another
- * business is a constant that somebody has copied.
+ * Requires a checkout and our payment handler in the profile's version. A handler entry that names another business was copied
+ * from elsewhere.
  */
 function placeIn(
   profile: ShopProfile,
