@@ -1,8 +1,9 @@
 import { type Network, tokenOf } from '../../chains/network.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { postSurely } from '../../ledger/post-surely.ts';
+import { advanceSaga } from '../steps/advance-saga.ts';
 import { findStep } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
@@ -95,12 +96,9 @@ async function beginMoving(parts: SweepParts, sweep: CoinSweep): Promise<void> {
   const { id, chain } = sweep;
   const userWallet = await walletOf(parts, sweep);
   await parts.db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE coin_sweeps SET status = 'moving', updated_at = now() WHERE id = $1 AND status = 'lending'",
-      [id],
-    );
-    // After a second loan it is there already.
-    if (rowCount === 1) await planStep(tx, { saga: coinSweepSaga.name, ...moveStep(id), chain, userWallet });
+    const isFirst = await changeState(tx, coinSweepSaga, { id, from: 'lending', to: 'moving' });
+    // After a second loan the step is already planned, and planning it again changes nothing.
+    if (isFirst) await planStep(tx, { saga: coinSweepSaga.name, ...moveStep(id), chain, userWallet });
   });
 }
 
@@ -135,29 +133,27 @@ function orShortOfGas(error: unknown): Extract<StepProgress, { state: 'waiting' 
 async function isShortOfGas({ db }: SweepParts, network: Network, sweep: CoinSweep): Promise<boolean> {
   const missing = await missingGas(db, sweep.walletId, await gasNeeded(network, sweep.gasLimit));
   if (missing === 0n) return false;
-  const { rowCount } = await db.query(
-    "UPDATE coin_sweeps SET status = 'lending', updated_at = now() WHERE id = $1 AND status = 'moving'",
-    [sweep.id],
-  );
-  return rowCount === 1;
+  return changeState(db, coinSweepSaga, { id: sweep.id, from: 'moving', to: 'lending' });
 }
 
 /** Its deposits lie in the treasury, or wait for the next sweep: one commit with the gas that it took. */
 async function finish({ db, ledger }: SweepParts, sweep: CoinSweep, end: StepEnd): Promise<void> {
   const { id, walletId } = sweep;
   const hasMoved = end.state === 'confirmed';
-  await db.transaction(async (tx: Transaction) => {
-    const { rowCount } = await tx.query(
-      `UPDATE coin_sweeps SET status = $2, finished_at = now(), updated_at = now() WHERE id = $1 AND status = 'moving'`,
-      [id, hasMoved ? 'complete' : 'failed'],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, moveStep(id), end);
-    await tx.query(
-      `UPDATE deposits SET ${hasMoved ? 'swept_at = now()' : 'sweep_id = NULL'} WHERE sweep_id = $1 AND swept_at IS NULL`,
-      [id],
-    );
-    if (end.gasCost > 0n) await noteLent(tx, walletId, -end.gasCost);
-    if (gas !== undefined && gas.length > 0) await postSurely(tx, ledger, gas);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, coinSweepSaga, {
+      id,
+      from: 'moving',
+      to: hasMoved ? 'complete' : 'failed',
+      settle: [{ ...moveStep(id), end }],
+      post: async () => {
+        await tx.query(
+          `UPDATE deposits SET ${hasMoved ? 'swept_at = now()' : 'sweep_id = NULL'} WHERE sweep_id = $1 AND swept_at IS NULL`,
+          [id],
+        );
+        if (end.gasCost > 0n) await noteLent(tx, walletId, -end.gasCost);
+        return [];
+      },
+    }),
+  );
 }

@@ -3,6 +3,7 @@ import { multicallAddress } from '../../chains/abi.ts';
 import { encodeSubmission, type Fate, judge, readUsed } from '../../chains/authorization.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { chains } from '../../money/catalogue.ts';
@@ -48,11 +49,8 @@ async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise
   const gas = await houseWallet(db, 'gas', chain);
   await requireGas(network, gas.address, submission(network, sweep));
   await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE sweeps SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'signed'",
-      [id],
-    );
-    if (rowCount === 1) await planStep(tx, { saga: sweepSaga.name, ...submitStep(id), chain, wallet: gas });
+    const isFirst = await changeState(tx, sweepSaga, { id, from: 'signed', to: 'sending' });
+    if (isFirst) await planStep(tx, { saga: sweepSaga.name, ...submitStep(id), chain, wallet: gas });
   });
   checkpoint('sweep.sending');
   return 'go_on';

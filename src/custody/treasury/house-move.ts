@@ -8,9 +8,9 @@ import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { advanceSaga } from '../steps/advance-saga.ts';
 import type { ChainStepParts } from '../steps/parts.ts';
 import { planStep } from '../steps/plan-step.ts';
-import { settleStep } from '../steps/settle-step.ts';
 import { stepCheckpoints, takeStep } from '../steps/take-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 
@@ -109,16 +109,14 @@ async function advance(parts: HouseMoveParts, { id, to_wallet, token, atomic }: 
       : { from, token, to: to.address, atomic: BigInt(atomic) },
   );
   if (progress.state === 'waiting') return progress;
-  const status = progress.state === 'confirmed' ? 'complete' : 'failed';
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE house_moves SET status = $2, finished_at = now(), updated_at = now() WHERE id = $1 AND status = 'moving'`,
-      [id, status],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, moveStep(id), progress);
-    if (gas !== undefined && gas.length > 0) await ledger.postWithin(tx, gas);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, houseMoveSaga, {
+      id,
+      from: 'moving',
+      to: progress.state === 'confirmed' ? 'complete' : 'failed',
+      settle: [{ ...moveStep(id), end: progress }],
+    }),
+  );
   checkpoint('house_move.completed');
   return 'rest';
 }

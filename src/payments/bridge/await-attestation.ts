@@ -1,6 +1,6 @@
 import { findReceipt } from '../../chains/find-receipt.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { nameProof } from '../../custody/steps/match-arrival.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
 import { messageProof } from '../../custody/steps/receipt-proofs.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -98,26 +98,22 @@ async function findOurs(
 }
 
 /** From here on the arrival is known by its nonce, whoever brings it. */
-async function beginMinting({ db }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
+async function beginMinting({ db, ledger }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
   const { id, from, to, amount } = bridge;
   const { message, attestation, read } = ours;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'minting', message = $2, attestation = $3, message_nonce = $4, mints = mints + 1,
-          updated_at = now()
-        WHERE id = $1 AND status = 'waiting_attestation' AND mints = $5`,
-      [id, message, attestation, read.nonce, bridge.mints],
-    );
-    if (rowCount === 0) return;
-    const proof = messageProof(chains[from].domain, read.nonce);
-    await nameProof(tx, { ...burnStep(bridge), asset: amount.asset, proof });
-    await planStep(tx, {
-      saga: bridgeSaga.name,
-      ...mintStep({ id, mints: bridge.mints + 1 }),
-      chain: to,
-      wallet: await houseWallet(tx, 'bridge', to),
-    });
-  });
+  const mints = bridge.mints + 1;
+  const proof = messageProof(chains[from].domain, read.nonce);
+  await db.transaction(async (tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'waiting_attestation',
+      where: { mints: bridge.mints },
+      to: 'minting',
+      set: { message, attestation, messageNonce: read.nonce, mints },
+      alongside: () => nameProof(tx, { ...burnStep(bridge), asset: amount.asset, proof }),
+      plan: [{ ...mintStep({ id, mints }), chain: to, wallet: await houseWallet(tx, 'bridge', to) }],
+    }),
+  );
 }
 
 /** Asks the source chain, which may be silent. */

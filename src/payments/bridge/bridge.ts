@@ -45,8 +45,6 @@ export function sourceOf(bridge: Pick<Bridge, 'accountId' | 'from' | 'amount' | 
   return origin === 'deposit' ? heldAccount(accountId, amount.asset, from) : userAccount(accountId, amount.asset, from);
 }
 
-export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
-export const approveStep = (id: string) => ({ sagaId: id, step: 'approve' });
 export const burnStep = ({ id, burns }: Pick<Bridge, 'id' | 'burns'>) => ({
   sagaId: id,
   step: numberedStep('burn', burns),
@@ -55,9 +53,6 @@ export const mintStep = ({ id, mints }: Pick<Bridge, 'id' | 'mints'>) => ({
   sagaId: id,
   step: numberedStep('mint', mints),
 });
-/** What was refused is asked for anew, under another key. */
-export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
-export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
 
 export async function findBridge(db: Queryable, id: string): Promise<Bridge | undefined> {
   const { rows } = await db.query<BridgeRow>(`${selectBridge} WHERE id = $1`, [id]);

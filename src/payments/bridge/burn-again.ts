@@ -1,14 +1,15 @@
 import type { Hex } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findSpender } from '../../chains/find-spender.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
 import { endArrivals } from '../../custody/steps/match-arrival.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import { type Bridge, burnStep } from './bridge.ts';
-import { burnPosting, planBurn } from './burn.ts';
+import { burnPosting, stepToBurn } from './burn.ts';
 import { findBurner } from './burner.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
 
 const patienceMs = 10_000;
 
@@ -67,16 +68,18 @@ async function burnAgain(parts: BridgeParts, bridge: Bridge, spender: Hex): Prom
   const { db, ledger, logger } = parts;
   const { id, from: chain, burnHash, mintRecipient } = bridge;
   if (mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'burning', burns = burns + 1, burn_hash = NULL, burn_nonce = NULL, updated_at = now()
-        WHERE id = $1 AND status = 'waiting_attestation' AND burns = $2`,
-      [id, bridge.burns],
-    );
-    if (rowCount === 0) return;
-    await endArrivals(tx, burnStep(bridge));
-    await planBurn(tx, { ...bridge, burns: bridge.burns + 1 }, mintRecipient);
-    await postSurely(tx, ledger, [burnPosting(bridge, 'undone')]);
-  });
+  const burns = bridge.burns + 1;
+  await db.transaction(async (tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'waiting_attestation',
+      where: { burns: bridge.burns },
+      to: 'burning',
+      set: { burns, burnHash: null, burnNonce: null },
+      alongside: () => endArrivals(tx, burnStep(bridge)),
+      plan: [await stepToBurn(tx, { ...bridge, burns }, mintRecipient)],
+      post: [burnPosting(bridge, 'undone')],
+    }),
+  );
   logger.error({ bridge: id, chain, txHash: burnHash, spender }, 'a burn was undone for good: it is burnt again');
 }

@@ -1,19 +1,19 @@
 import { encodeFunctionData, type Hex, isAddressEqual, pad, TransactionNotFoundError, zeroHash } from 'viem';
 import { cctp, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
+import type { NewStep } from '../../custody/steps/plan-step.ts';
+import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
 import { askTerms, tooDear } from './ask-protocol.ts';
-import { approveStep, type Bridge, burnStep } from './bridge.ts';
+import { type Bridge, burnStep } from './bridge.ts';
 import { findBurner } from './burner.ts';
 import { failBridge } from './give-back.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
@@ -35,14 +35,14 @@ export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepE
       maxFee: minFee,
       recipient: (await houseWallet(tx, 'treasury', to)).address,
     };
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'burning', max_fee = $2, mint_recipient = $3, updated_at = now()
-        WHERE id = $1 AND status = 'approving'`,
-      [id, maxFee, recipient.toLowerCase()],
-    );
-    if (rowCount === 0) return;
-    await planBurn(tx, bridge, recipient);
-    await postSurely(tx, ledger, (await settleStep(tx, approveStep(id), end)) ?? []);
+    return advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'approving',
+      to: 'burning',
+      set: { maxFee, mintRecipient: recipient.toLowerCase() },
+      settle: [{ ...approveStep(id), end }],
+      plan: [await stepToBurn(tx, bridge, recipient)],
+    });
   });
 }
 
@@ -50,9 +50,9 @@ export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepE
  * The burn is what brings the mint, whoever delivers the message: so it is the burn that expects it. Which message it is, and
  * what the protocol keeps of it, is known only when it is attested.
  */
-export async function planBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<void> {
+export async function stepToBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<NewStep> {
   const { from, to, amount } = bridge;
-  await planStep(tx, {
+  return {
     saga: bridgeSaga.name,
     ...burnStep(bridge),
     chain: from,
@@ -67,11 +67,11 @@ export async function planBurn(tx: Transaction, bridge: Bridge, recipient: Hex):
         knownBy: { proof: null },
       },
     ],
-  });
+  };
 }
 
 export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
-  const { checkpoint = noCheckpoint } = parts;
+  const { db, ledger, checkpoint = noCheckpoint } = parts;
   const { id, from, to, amount, maxFee, mintRecipient } = bridge;
   if (maxFee === null || mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
   const progress = await takeStep(parts, burnStep(bridge), (wallet) => ({
@@ -99,30 +99,19 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   }
   const sent = await findSent(parts, bridge, progress.hash);
   if (sent === undefined) return sendAgain(parts, bridge);
-  await completeBurn(parts, bridge, progress, sent.nonce);
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'burning',
+      to: 'waiting_attestation',
+      set: { burnHash: progress.hash, burnNonce: sent.nonce },
+      settle: [{ ...burnStep(bridge), end: progress }],
+      post: [burnPosting(bridge, 'burnt')],
+    }),
+  );
   checkpoint('bridge.burnt');
   // From here on the attestation service is asked, in a lane of its own.
   return { lookAgainInMs: 0, waitsFor: 'its attestation' };
-}
-
-/** It is on no chain now: it has left the custody of the one, and is owed to us on the other. */
-async function completeBurn(
-  parts: BridgeParts,
-  bridge: Bridge,
-  end: Extract<StepEnd, { state: 'confirmed' }>,
-  nonce: number | null,
-): Promise<void> {
-  const { db, ledger } = parts;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'waiting_attestation', burn_hash = $2, burn_nonce = $3, updated_at = now()
-        WHERE id = $1 AND status = 'burning'`,
-      [bridge.id, end.hash, nonce],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, burnStep(bridge), end);
-    await postSurely(tx, ledger, [burnPosting(bridge, 'burnt'), ...(gas ?? [])]);
-  });
 }
 
 /**

@@ -1,18 +1,17 @@
 import { encodeFunctionData, type Hex } from 'viem';
 import { cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
-import { dropStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { chains, homeChain } from '../../money/catalogue.ts';
 import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
 
 /** How long an attestation that was refused is left alone: longer each time. */
 const mintAgain = { from: 2_000, most: 10 * 60_000 };
@@ -88,17 +87,19 @@ async function completeBridge(
   bridge: Bridge,
   { minted, hash, end }: Arrived & { readonly end: StepEnd | undefined },
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'completed', minted = $2, mint_hash = $3, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'minting' AND mints = $4`,
-      [bridge.id, minted.atomic, hash, bridge.mints],
-    );
-    if (rowCount === 0) return;
-    if (end === undefined) await dropStep(tx, mintStep(bridge));
-    const gas = end === undefined ? [] : ((await settleStep(tx, mintStep(bridge), end)) ?? []);
-    await postSurely(tx, ledger, [mintPosting(bridge, minted, hash), ...gas]);
-  });
+  const { id, mints } = bridge;
+  const step = mintStep(bridge);
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'minting',
+      where: { mints },
+      to: 'completed',
+      set: { minted: minted.atomic, mintHash: hash },
+      ...(end === undefined ? { drop: [step] } : { settle: [{ ...step, end }] }),
+      post: [mintPosting(bridge, minted, hash)],
+    }),
+  );
 }
 
 function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
@@ -129,13 +130,14 @@ async function askAnew(
   bridge: Bridge,
   end: Extract<StepEnd, { state: 'failed' }>,
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'waiting_attestation', updated_at = now()
-        WHERE id = $1 AND status = 'minting' AND mints = $2`,
-      [bridge.id, bridge.mints],
-    );
-    if (rowCount === 0) return;
-    await postSurely(tx, ledger, (await settleStep(tx, mintStep(bridge), end)) ?? []);
-  });
+  const { id, mints } = bridge;
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'minting',
+      where: { mints },
+      to: 'waiting_attestation',
+      settle: [{ ...mintStep(bridge), end }],
+    }),
+  );
 }

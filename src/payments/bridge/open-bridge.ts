@@ -1,4 +1,5 @@
 import { planStep } from '../../custody/steps/plan-step.ts';
+import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -8,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Outcome, Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
-import { type Bridge, fillStep, sourceOf, takenFor } from './bridge.ts';
+import { type Bridge, sourceOf, takenFor } from './bridge.ts';
 import { bridgeSaga } from './saga.ts';
 
 export interface NewBridge {

@@ -2,10 +2,9 @@ import { type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } 
 import { doNodesAgree, isUndone } from '../../chains/agree.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findRevertReason } from '../../chains/find-revert-reason.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
 import { dropArrival } from '../../custody/steps/match-arrival.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
 import { type StepEnd, takeStep, wasRead } from '../../custody/steps/take-step.ts';
 import { whatArrived } from '../../custody/steps/what-arrived.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
@@ -13,7 +12,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { mostSwapGas } from './cover-gas.ts';
@@ -44,29 +42,30 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   }
   await db.transaction(async (tx) => {
     const address = recalled?.recipient ?? (await houseWallet(tx, 'treasury', homeChain)).address;
-    const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = 'swapping', path = $2, recipient = $3, updated_at = now()
-        WHERE id = $1 AND status = 'preparing'`,
-      [id, way.path.toLowerCase(), address.toLowerCase()],
-    );
-    if (rowCount === 0) return;
-    await planStep(tx, {
-      saga: swapSaga.name,
-      ...swapStep(id),
-      chain: homeChain,
-      wallet: await findSwapper(tx, swap),
-      leaves: isCoin(swap) ? [] : [{ amount: net }],
-      // What is bought; and of what is sold that which the market does not take, as a rule nothing.
-      arrives: [quoted, net].map(({ asset }) => ({
-        chain: homeChain,
-        address,
-        asset,
-        account: houseAccount('receivables', asset),
-        knownBy: 'transaction',
-      })),
+    return advanceSaga(tx, ledger, swapSaga, {
+      id,
+      from: 'preparing',
+      to: 'swapping',
+      set: { path: way.path.toLowerCase(), recipient: address.toLowerCase() },
+      settle: [{ ...prepareStep(swap), end }],
+      plan: [
+        {
+          ...swapStep(id),
+          chain: homeChain,
+          wallet: await findSwapper(tx, swap),
+          leaves: isCoin(swap) ? [] : [{ amount: net }],
+          // The bought asset, and the part of the sold one that the market does not take, usually nothing.
+          arrives: [quoted, net].map(({ asset }) => ({
+            chain: homeChain,
+            address,
+            asset,
+            account: houseAccount('receivables', asset),
+            knownBy: 'transaction',
+          })),
+        },
+      ],
+      post: unwrapped(swap),
     });
-    const gas = (await settleStep(tx, prepareStep(swap), end)) ?? [];
-    await postSurely(tx, ledger, [...unwrapped(swap), ...gas]);
   });
 }
 
@@ -182,15 +181,17 @@ async function completeSwap(
   { amountOut, unspent }: SwapOutcome,
 ): Promise<void> {
   const { id } = swap;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = 'completed', amount_out = $2, unspent = $3, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'swapping'`,
-      [id, amountOut.atomic, unspent.atomic],
-    );
-    if (rowCount === 0) return;
-    if (unspent.atomic === 0n) await dropArrival(tx, { ...swapStep(id), asset: unspent.asset });
-    const gas = await settleStep(tx, swapStep(id), end);
-    await postSurely(tx, ledger, [completed(swap, { amountOut, unspent }, end.hash), ...(gas ?? [])]);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, swapSaga, {
+      id,
+      from: 'swapping',
+      to: 'completed',
+      set: { amountOut: amountOut.atomic, unspent: unspent.atomic },
+      alongside: async () => {
+        if (unspent.atomic === 0n) await dropArrival(tx, { ...swapStep(id), asset: unspent.asset });
+      },
+      settle: [{ ...swapStep(id), end }],
+      post: [completed(swap, { amountOut, unspent }, end.hash)],
+    }),
+  );
 }

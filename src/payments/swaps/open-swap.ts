@@ -1,4 +1,5 @@
 import { planStep } from '../../custody/steps/plan-step.ts';
+import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -10,7 +11,6 @@ import { subtract } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { SwapTerms } from './quote-swap.ts';
 import { swapSaga } from './saga.ts';
-import { fillStep } from './swap.ts';
 
 export interface NewSwap extends Omit<SwapTerms, 'rate'> {
   readonly accountId: bigint;

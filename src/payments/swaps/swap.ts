@@ -1,5 +1,6 @@
 import type { Hex } from 'viem';
 import { numberedStep } from '../../custody/steps/ask-anew.ts';
+import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { type Asset, chains, homeChain } from '../../money/catalogue.ts';
@@ -55,18 +56,10 @@ export function gasKeptOf({ status, gasFee, gasDue }: Pick<Swap, 'status' | 'gas
   return isKept ? gasFee : amountOf(gasFee.asset, 0n);
 }
 
-export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
-export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) => ({
-  sagaId: id,
-  step: isCoin({ net }) ? 'unwrap' : 'approve',
-});
+export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) =>
+  isCoin({ net }) ? { sagaId: id, step: 'unwrap' } : approveStep(id);
 export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
-/** What is not swapped goes back to the treasury, and what was prepared is undone. */
-export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
-/** Once as a rule; what was refused is asked for anew, under another key, and so is what is returned. */
-export const wrapStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('wrap', time) });
-export const isWrapStep = ({ step }: { readonly step: string }) => /^wrap(_\d+)?$/.test(step);
-export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
+export const wrapStep = (id: string, attempt = 1) => ({ sagaId: id, step: numberedStep('wrap', attempt) });
 
 export async function findSwap(db: Queryable, id: string): Promise<Swap | undefined> {
   const { rows } = await db.query<SwapRow>(`${selectSwap} WHERE id = $1`, [id]);

@@ -3,6 +3,7 @@ import { findStep } from '../../custody/steps/chain-step.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import { takeStep } from '../../custody/steps/take-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
@@ -29,11 +30,8 @@ async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promi
   const { db, checkpoint = noCheckpoint } = parts;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
   await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE withdrawals SET status = 'awaiting_liquidity', updated_at = now() WHERE id = $1 AND status = 'queued'",
-      [withdrawal.id],
-    );
-    if (rowCount === 1) await planFirst(tx, withdrawal);
+    const change = { id: withdrawal.id, from: 'queued', to: 'awaiting_liquidity' } as const;
+    if (await changeState(tx, withdrawalSaga, change)) await planFirst(tx, withdrawal);
   });
   checkpoint('withdrawal.screened');
   return 'go_on';

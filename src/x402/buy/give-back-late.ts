@@ -1,10 +1,12 @@
 import { readUsed } from '../../chains/authorization.ts';
 import { noteShown } from '../../custody/steps/show-signature.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackUnshown } from './give-back.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { type Purchase, payStep } from './purchase.ts';
+import { purchaseSaga } from './saga.ts';
 
 /**
  * It is too late to show the seller a payment, and by our books nobody has. After a restore from a backup the seller may have taken
@@ -23,11 +25,8 @@ export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Pr
     return 'rest';
   }
   await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE purchases SET status = 'settling', updated_at = now() WHERE id = $1 AND status = $2",
-      [id, status],
-    );
-    if (rowCount === 1) await noteShown(tx, payStep(id));
+    const isFirst = await changeState(tx, purchaseSaga, { id, from: status, to: 'settling' });
+    if (isFirst) await noteShown(tx, payStep(id));
   });
   // From here on the chain is waited for, in a lane of its own.
   return { lookAgainInMs: 0, waitsFor: 'the chain to be read' };

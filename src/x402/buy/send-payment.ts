@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import { noteShown } from '../../custody/steps/show-signature.ts';
 import { onlyRow } from '../../kernel/db/database.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
@@ -153,18 +154,18 @@ async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number,
   const { id, accountId, amount } = purchase;
   const answer = 'answer' in came ? came.answer : undefined;
   return db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE purchases SET status = 'settling', seller_status = $3, seller_trouble = $4, receipt = $5, updated_at = now()
-        WHERE id = $1 AND status = 'sending' AND asks = $2`,
-      [
-        id,
-        time,
-        answer?.status ?? null,
-        'trouble' in came ? came.trouble : null,
-        (answer && JSON.stringify(readReceipt(answer))) ?? null,
-      ],
-    );
-    if (rowCount === 0) return false;
+    const isFirst = await changeState(tx, purchaseSaga, {
+      id,
+      from: 'sending',
+      where: { asks: time },
+      to: 'settling',
+      set: {
+        sellerStatus: answer?.status ?? null,
+        sellerTrouble: 'trouble' in came ? came.trouble : null,
+        receipt: (answer && JSON.stringify(readReceipt(answer))) ?? null,
+      },
+    });
+    if (!isFirst) return false;
     if (answer !== undefined) {
       const { headers, body, truncated } = await shortenToKeep(tx, accountId, answer, amount.atomic);
       await tx.query('INSERT INTO purchase_answers (purchase_id, headers, body, truncated) VALUES ($1, $2, $3, $4)', [

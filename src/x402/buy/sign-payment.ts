@@ -1,12 +1,14 @@
 import type { Authorization } from '../../chains/authorization.ts';
 import { readTokenDomain, toTypedData } from '../../chains/authorization.ts';
 import type { HouseWallet } from '../../custody/wallets/house-wallets.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackLate } from './give-back-late.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { isTooLate, type Purchase } from './purchase.ts';
+import { purchaseSaga } from './saga.ts';
 
 export function authorizationOf(
   { payTo, amount, nonce, validBefore }: Purchase,
@@ -26,10 +28,8 @@ export async function signPayment(parts: PurchaseParts, purchase: Purchase): Pro
   const payer = await findPayer(db, purchase);
   const domain = await readTokenDomain(network, token.address);
   const signature = await provider.signTypedData(payer, toTypedData(domain, authorizationOf(purchase, payer)));
-  await db.query(
-    "UPDATE purchases SET status = 'signed', signature = $2, updated_at = now() WHERE id = $1 AND status = 'held'",
-    [purchase.id, signature.toLowerCase()],
-  );
+  const set = { signature: signature.toLowerCase() };
+  await changeState(db, purchaseSaga, { id: purchase.id, from: 'held', to: 'signed', set });
   checkpoint('purchase.signed');
   return 'go_on';
 }
