@@ -3,7 +3,6 @@ import type { Database } from '../../kernel/db/database.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 
-/** What a step on a chain works with. */
 export interface ChainStepParts {
   readonly db: Database;
   readonly networks: Networks;
