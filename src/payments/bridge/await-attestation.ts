@@ -16,16 +16,16 @@ import { type BurnMessage, readBurnMessage } from './message.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
-/** Often at first, then ever less: it takes seconds here and a quarter of an hour there. */
+/** Polls less often the longer it takes: seconds on some chains, a quarter of an hour on others. */
 const lookEvery = { from: 400, most: 20_000 };
 
-/** How many bridges ask one source chain at once. The lane has this many slots for each chain, and some more. */
+/** How many bridges ask one source chain at once. The lane has this many slots per chain, and a few more. */
 export const turnsPerSource = 2;
 
-/** A bridge that finds no turn is woken when one ends. It looks by itself this much later, should it not be woken. */
+/** A bridge without a turn is woken when one ends. It tries by itself this much later, in case it is not woken. */
 const turnPatienceMs = 10_000;
 
-/** The step of a bridge that waits for its attestation. All bridges of this process share the turns of their source chains. */
+/** All bridges of this process share the turns of their source chains. */
 export function attestationStep(parts: BridgeParts): (bridge: Bridge) => Promise<SagaStep> {
   const { db } = parts;
   const turns = createTurns({
@@ -35,7 +35,6 @@ export function attestationStep(parts: BridgeParts): (bridge: Bridge) => Promise
   return (bridge) => awaitAttestation(parts, bridge, turns);
 }
 
-/** Waiting for the attestation: asked for within the service's limits, and compared with what was burnt. */
 async function awaitAttestation(parts: BridgeParts, bridge: Bridge, turns: Turns): Promise<SagaStep> {
   const { attestations, checkpoint = noCheckpoint } = parts;
   const { id, from, burnHash } = bridge;
@@ -43,7 +42,7 @@ async function awaitAttestation(parts: BridgeParts, bridge: Bridge, turns: Turns
   const found = await attestations.find({ domain: chains[from].domain, txHash: burnHash });
   if (found.state === 'not_asked')
     return { lookAgainInMs: found.lookAgainInMs, waitsFor: 'its turn to be asked about' };
-  // What was attested once can be delivered whatever becomes of the burn, by anybody: another burn would bring it twice.
+  // Anybody can deliver an attested message, even if the burn is undone: another burn would mint twice.
   const mayBurnAgain = found.state === 'unknown' && bridge.messageNonce === null;
   if (mayBurnAgain) {
     const looked = await turns.take({ of: from, id }, () => lookAtBurn(parts, bridge));
@@ -71,7 +70,7 @@ interface OurMessage extends AttestedMessage {
   readonly read: BurnMessage;
 }
 
-/** The service is believed about the nonce alone: everything else is what we have asked to burn. */
+/** Only the nonce is taken from the service. Everything else must match our burn. */
 async function findOurs(
   { db }: BridgeParts,
   bridge: Bridge,
@@ -89,7 +88,7 @@ async function findOurs(
       read.mintRecipient === BigInt(mintRecipient ?? 0) &&
       read.burnToken === BigInt(chains[from].tokens.USDC) &&
       read.messageSender === BigInt(burner.address) &&
-      // Signed anew it is the same message: another nonce would be another one.
+      // A message that is attested again keeps its nonce.
       (bridge.messageNonce === null || bridge.messageNonce === read.nonce)
     )
       return { ...attested, read };
@@ -97,7 +96,7 @@ async function findOurs(
   return undefined;
 }
 
-/** From here on the arrival is known by its nonce, whoever brings it. */
+/** From here on the arrival is recognised by the message's nonce, no matter who delivers it. */
 async function beginMinting({ db, ledger }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
   const { id, from, to, amount } = bridge;
   const { message, attestation, read } = ours;
@@ -116,7 +115,7 @@ async function beginMinting({ db, ledger }: BridgeParts, bridge: Bridge, ours: O
   );
 }
 
-/** Asks the source chain, which may be silent. */
+/** Asks the source chain, which may not answer. */
 async function lookAtBurn(parts: BridgeParts, bridge: Bridge): Promise<'is_there' | SagaStep> {
   const { from, burnHash } = bridge;
   const { client } = reachedNetwork(parts.networks, from);

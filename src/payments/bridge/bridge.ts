@@ -11,11 +11,11 @@ export interface Bridge {
   readonly accountId: bigint;
   readonly from: ChainId;
   readonly to: ChainId;
-  /** What is burnt. */
+  /** The amount that is burned. */
   readonly amount: Amount;
-  /** What the gas of both ends costs its owner: it left the balance beside the amount. */
+  /** The gas of both chains, debited in addition to the amount. */
   readonly gasFee: Amount;
-  /** Who began it: a request, or a deposit that is carried home. */
+  /** A request, or a deposit that is moved to the home chain. */
   readonly origin: 'request' | 'deposit';
   /** The house wallet that burns. */
   readonly burnerId: string;
@@ -36,10 +36,10 @@ export interface Bridge {
   readonly createdAt: Date;
 }
 
-/** What has left the balance. */
+/** The debited amount. */
 export const takenFor = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
 
-/** Where it was taken from, and goes back to if it cannot be burnt. */
+/** The account that was debited, and that is refunded if nothing can be burned. */
 export function sourceOf(bridge: Pick<Bridge, 'accountId' | 'from' | 'amount' | 'origin'>): AccountId {
   const { accountId, from, amount, origin } = bridge;
   return origin === 'deposit' ? heldAccount(accountId, amount.asset, from) : userAccount(accountId, amount.asset, from);
@@ -59,7 +59,7 @@ export async function findBridge(db: Queryable, id: string): Promise<Bridge | un
   return rows[0] && toBridge(rows[0]);
 }
 
-/** What was sent to deliver it is shown before it has arrived; then what has brought it counts, whoever sent that. */
+/** Until the mint has arrived, our own delivery is shown. Then the transaction that delivered it counts, no matter who sent that. */
 export const selectBridge = `SELECT id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status, reached,
     burns, max_fee, mint_recipient, burn_nonce, message, attestation, message_nonce, mints, minted, error, created_at,
     coalesce(burn_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = bridges.id

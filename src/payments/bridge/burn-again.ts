@@ -13,13 +13,13 @@ import { bridgeSaga } from './saga.ts';
 
 const patienceMs = 10_000;
 
-/** How far back its block may lie from where it was: a reorganisation can move it either way. */
+/** How many blocks earlier a reorg may have moved the burn. */
 const mostMoved = 100n;
 
 /**
- * The burn is not on the chain where it was: a reorganisation deeper than the confirmations has undone it. As long as its
- * nonce is free it can come back, and it is sent again. Only when the transaction that has used the nonce is known, is in
- * a block that counts as final and has burnt nothing, can it never come back, and is burnt again.
+ * A reorg deeper than the confirmations has undone the burn. While its account nonce is free, the same transaction is sent again. Only
+ * when another transaction has used the nonce, in a block that counts as final, can the burn never come back: then the amount is burned
+ * again.
  */
 export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const { provider } = parts;
@@ -49,7 +49,7 @@ export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promi
   return { lookAgainInMs: 0, waitsFor: 'its second burn' };
 }
 
-/** A burn that was stuck was sent again with a higher fee: any of these may be the one on the chain now. */
+/** A stuck burn is resubmitted with a higher fee, and any of these transactions may be on the chain now. */
 async function isOurs({ db }: BridgeParts, { id }: ChainStep, hash: Hex): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM chain_steps WHERE id = $1 AND (hash = $2 OR $2 = ANY (hashes))

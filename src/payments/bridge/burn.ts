@@ -21,8 +21,8 @@ import { recallBurn } from './recall-burn.ts';
 import { bridgeSaga } from './saga.ts';
 
 /**
- * What the burn will say is decided once, because it is asked for under one key: the fee it allows, and who gets the mint. If the
- * protocol has become too dear since the transfer was accepted, nothing is burnt and the whole amount comes back.
+ * Fixes the terms of the burn once, because it is requested under one key: the maximum fee and the recipient of the mint. If the protocol's
+ * fee has become too high since the transfer was accepted, nothing is burned and the whole amount is refunded.
  */
 export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepEnd): Promise<void> {
   const { db, ledger, networks } = parts;
@@ -47,8 +47,8 @@ export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepE
 }
 
 /**
- * The burn is what brings the mint, whoever delivers the message: so it is the burn that expects it. Which message it is, and
- * what the protocol keeps of it, is known only when it is attested.
+ * The burn step expects the mint, because anybody may deliver the message. The message's nonce and the protocol's fee are known only when
+ * it is attested.
  */
 export async function stepToBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<NewStep> {
   const { from, to, amount } = bridge;
@@ -85,7 +85,7 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
         chains[to].domain,
         pad(mintRecipient),
         chains[from].tokens.USDC,
-        // Anybody may deliver it: then it arrives even if we cannot.
+        // Anybody may deliver the message, so that it arrives even if we cannot.
         zeroHash,
         maxFee,
         standardFinality,
@@ -110,13 +110,13 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
     }),
   );
   checkpoint('bridge.burnt');
-  // From here on the attestation service is asked, in a lane of its own.
+  // The next step asks the attestation service, in another lane.
   return { lookAgainInMs: 0, waitsFor: 'its attestation' };
 }
 
 /**
- * The burn as it is on the chain, undefined when it is there no more. Its nonce is null when another than the wallet itself has
- * sent it: it says nothing about the burn then.
+ * The burn on the chain; undefined when it is no longer there. The nonce is null when another account has sent the transaction, because then
+ * it says nothing about the burn.
  */
 async function findSent(
   { db, networks }: BridgeParts,
@@ -133,7 +133,7 @@ async function findSent(
   return { nonce: isAddressEqual(sent.from, address) ? sent.nonce : null };
 }
 
-/** A reorganisation has undone it since the provider called it final, and before it came into the books. */
+/** A reorg has undone the burn after the provider called it final and before it was posted. */
 async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const step = await findStep(db, burnStep(bridge));
   if (step?.providerRef != null) await provider.sendAgain(bridge.from, step.providerRef);
@@ -141,10 +141,7 @@ async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge
   return { lookAgainInMs: pollMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
 }
 
-/**
- * What a burn does to the books of both chains, or takes back when a reorganisation has undone it. With it the house has earned
- * what its owner pays for the gas: from here on nothing comes back.
- */
+/** Posts a burn on both chains, or reverses it after a reorg. With the burn the house earns the gas fee. */
 export function burnPosting({ id, burns, from, to, amount, gasFee }: Bridge, what: 'burnt' | 'undone'): Posting {
   const { asset } = amount;
   const sign = what === 'burnt' ? 1n : -1n;

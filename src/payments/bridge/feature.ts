@@ -14,11 +14,10 @@ import { bridgeSaga } from './saga.ts';
 import { crossChainWalletRoutes } from './wallet-routes.ts';
 
 interface BridgeSettings {
-  /** From which amount a deposit on another chain is worth the gas to carry it home, in atomic units of USDC. */
+  /** The smallest deposit on another chain that is moved to the home chain, in atomic units of USDC. */
   readonly carryMinimum: ReadonlyMap<ChainId, bigint>;
 }
 
-/** As the operator would write them. */
 const usualMinimums = chainIds
   .filter((id) => id !== homeChain)
   .map((id) => `${id}=${chains[id].carryHomeFrom}`)

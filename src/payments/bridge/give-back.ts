@@ -13,7 +13,7 @@ import { spendingOf } from './burner.ts';
 import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
-/** How long a deposit that could not be carried home is left alone. */
+/** The wait before a deposit that could not be moved home is tried again. */
 const carryAgainAfter = '1 hour';
 
 /**
@@ -49,8 +49,8 @@ export async function failBridge(
 }
 
 /**
- * What was to come home waits again, or is at hand where its owner has chosen meanwhile to keep what arrives. Answers the account
- * that gets it: straight to the right one, because nothing can be taken from an owner who was frozen on the way.
+ * The deposits wait again, or become spendable on their chain if the owner has made a cross-chain wallet meanwhile. Answers the account to
+ * refund. It must be the right one at once, because a frozen account cannot be debited later.
  */
 async function releaseDeposits(tx: Transaction, bridge: Bridge): Promise<AccountId> {
   const { id, accountId, from, amount } = bridge;

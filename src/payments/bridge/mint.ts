@@ -13,10 +13,10 @@ import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
 import { type BridgeParts, reachedNetwork } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
-/** How long an attestation that was refused is left alone: longer each time. */
+/** Backoff after a refused mint. */
 const mintAgain = { from: 2_000, most: 10 * 60_000 };
 
-/** Minting: we deliver the message, unless somebody else has. What counts is what has arrived at the treasury. */
+/** Minting: delivers the message, unless another party has. The arrival at the treasury decides, not our transaction. */
 export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const { db, networks, checkpoint = noCheckpoint } = parts;
   const { id, to, message, attestation } = bridge;
@@ -24,7 +24,7 @@ export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   const network = reachedNetwork(networks, to);
   const waitForArrival = { lookAgainInMs: network.pollMs, waitsFor: 'the chain that it is minted on to be read' };
   const step = await findStep(db, mintStep(bridge));
-  // Delivered already, by somebody else: to send it once more would cost gas for nothing.
+  // Another party has delivered it: sending it again would waste gas.
   const isDelivered = step?.state === 'ready' && (await isUsed(parts, bridge));
   let end: StepEnd | undefined;
   if (!isDelivered) {
@@ -52,7 +52,7 @@ export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   return { lookAgainInMs, waitsFor: `a new attestation: ${end.reason}`, isTrouble: true };
 }
 
-/** Whether the message was delivered, by whomever. */
+/** Whether the message was delivered, by us or by another party. */
 async function isUsed({ networks }: BridgeParts, { to, messageNonce }: Bridge): Promise<boolean> {
   if (messageNonce === null) return false;
   const used = await reachedNetwork(networks, to).client.readContract({
@@ -69,7 +69,7 @@ interface Arrived {
   readonly hash: Hex;
 }
 
-/** What the watcher has seen at the treasury, and known by the message's nonce. */
+/** The mint that the watcher has matched to the burn step by the message's nonce. */
 async function findArrived({ db }: BridgeParts, bridge: Bridge): Promise<Arrived | undefined> {
   const { sagaId, step } = burnStep(bridge);
   const { rows } = await db.query<{ atomic: string; hash: Hex }>(
@@ -81,7 +81,7 @@ async function findArrived({ db }: BridgeParts, bridge: Bridge): Promise<Arrived
   return row && { minted: amountOf(bridge.amount.asset, BigInt(row.atomic)), hash: row.hash };
 }
 
-/** One commit: what was minted is its owner's, and what the protocol has kept is owed by nobody any more. */
+/** Credits the owner with the minted amount, and writes the protocol's fee off the receivable. */
 async function completeBridge(
   { db, ledger }: BridgeParts,
   bridge: Bridge,
@@ -124,7 +124,7 @@ function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
   };
 }
 
-/** It was refused and nobody has delivered it: perhaps those who sign have changed, so it is asked for once more. */
+/** The mint was refused and the message is undelivered: the attesters may have changed, so the saga asks for a new attestation. */
 async function askAnew(
   { db, ledger }: BridgeParts,
   bridge: Bridge,

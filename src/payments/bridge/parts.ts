@@ -5,7 +5,6 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { Attestations } from './attestations.ts';
 
-/** What a bridge works with, on its way. */
 export interface BridgeParts extends ChainStepParts {
   readonly ledger: Ledger;
   readonly attestations: Attestations;
@@ -14,7 +13,7 @@ export interface BridgeParts extends ChainStepParts {
   readonly passAfterMs?: number;
 }
 
-/** What is under way on a chain that the operator has switched off waits until it is back. */
+/** The saga waits while the operator has disabled its chain. */
 export function reachedNetwork(networks: Networks, chain: ChainId): Network {
   const network = networks.get(chain);
   if (network === undefined) throw new Error(`${chain} is switched off`);

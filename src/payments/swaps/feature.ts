@@ -11,7 +11,7 @@ import { swapSaga } from './saga.ts';
 import { swapTokens } from './tokens.ts';
 
 interface SwapSettings {
-  /** How long a swap may take from being accepted. */
+  /** The time from acceptance to the deadline. */
   readonly validSeconds: number;
 }
 

@@ -15,13 +15,13 @@ import { findSwapper, type SwapParts, spendingOf } from './parts.ts';
 import { swapSaga } from './saga.ts';
 import { isCoin, isLate, prepareStep, type Swap } from './swap.ts';
 
-/** Queued: the treasury's tokens are waited for, first come, first served, and go to the wallet that swaps. */
+/** Queued: the swap waits in line for the treasury's tokens, which then go to the wallet that swaps. */
 export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, ledger, checkpoint = noCheckpoint } = parts;
   const { id, net } = swap;
   const wait = await awaitLiquidity(parts, fillStep(id), { chain: homeChain, asset: net.asset });
   if (wait !== undefined) {
-    // After a restore from a backup it may be swapped already, with the tokens that are waited for.
+    // After a restore from a backup it may be swapped already, with the tokens it waits for.
     if (!isLate(swap) || (await hasUnexplained(db, { chain: homeChain }))) return wait;
     await abandonSwap(parts, swap, tooLate);
     return 'rest';
@@ -63,8 +63,8 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
 }
 
 /**
- * The price is looked at once more while nothing was sent: what does not pay enough any more costs no gas. After a restore from a backup it
- * may be filled or swapped already, and goes on without a look.
+ * Checks the price again before anything is sent, so that a swap that no longer pays enough costs no gas. After a restore from a backup it
+ * may be filled or swapped already, so it continues without a check.
  */
 async function lookAgain(parts: SwapParts, swap: Swap): Promise<SwapLook | undefined> {
   const { db } = parts;

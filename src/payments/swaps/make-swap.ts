@@ -28,8 +28,8 @@ type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
 type Failed = Extract<StepEnd, { state: 'failed' }>;
 
 /**
- * How it will be swapped is decided once, because it is asked for under one key: the way that pays most now, and the treasury
- * that is paid. If none pays enough any more, nothing is sent, and the amount goes back.
+ * Fixes the path and the recipient once, because the swap is requested under one key. If no path pays enough any more, nothing is sent and
+ * the amount is refunded.
  */
 export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
   const { db, ledger } = parts;
@@ -73,14 +73,14 @@ export type SwapLook = { readonly path: Hex } | { readonly failure: string };
 
 export async function chooseWay({ market }: SwapParts, swap: Swap): Promise<SwapLook> {
   const { net, quoted, amountOutMin, poolGas } = swap;
-  // Before the market is asked: whoever is late need not wait for it.
+  // A late swap fails even if the market does not answer.
   if (isLate(swap)) return { failure: tooLate };
   const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic, mostGas: poolGas });
   if (quote !== undefined && quote.amountOut >= amountOutMin.atomic) return quote;
   return { failure: priceMoved };
 }
 
-/** Swapping: one transaction, which the chain makes as it was promised or not at all. */
+/** Swapping: one transaction, which pays at least `amountOutMin` or reverts. */
 export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, networks, market, provider, checkpoint = noCheckpoint } = parts;
   const { id, path, recipient } = swap;
@@ -99,12 +99,12 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   }
   const receipt = await findReceipt(client, progress.hash);
   if (receipt === undefined) {
-    // A reorganisation has undone it since the provider called it final, and before it came into the books.
+    // A reorg has undone it after the provider called it final and before it was posted.
     const step = await findStep(db, swapStep(id));
     if (step?.providerRef != null) await provider.sendAgain(homeChain, step.providerRef);
     return { lookAgainInMs: pollMs, waitsFor: 'its transaction to come back to the chain', isTrouble: true };
   }
-  // After a reorganisation it may be in a later block than the provider knows, and have come to nothing there.
+  // After a reorg it may be in a later block than the provider knows, and may have reverted there.
   const { blockNumber, status } = receipt;
   if (!(await wasRead(db, { chain: homeChain }, blockNumber))) {
     return { lookAgainInMs: pollMs, waitsFor: `block ${blockNumber} was not read yet` };
@@ -119,7 +119,7 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     return 'go_on';
   }
   const outcome = readOutcome(parts, swap, receipt, recipient);
-  // One node could say of a receipt whatever it likes: what counts is that as much has come into the books.
+  // A single node could forge a receipt, so the same amount must have arrived in the books.
   if (!(await isInTheBooks(db, id, outcome))) {
     return { lookAgainInMs: pollMs, waitsFor: 'what it has brought to come into the books' };
   }
@@ -129,8 +129,8 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
 }
 
 /**
- * What the chain has undone says no more than that: its contract is asked why. If nobody says what that has to do with the market, the market
- * is asked once more: its owner pays the gas only when it does not keep to its price.
+ * A reverted transaction carries no reason, so the contract is asked for it. If the reason says nothing about the market, the market is
+ * quoted again: the owner pays the gas only if the price has moved.
  */
 async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promise<void> {
   const { client } = homeNetwork(parts.networks);
@@ -141,7 +141,7 @@ async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promi
   await failSwap(parts, swap, end, way !== undefined && 'failure' in way ? way.failure : undefined);
 }
 
-/** A contract that runs out of gas says nothing. Who called it has a little left, with which to undo everything. */
+/** A contract that runs out of gas gives no reason. Its caller keeps a little gas to revert, so the limit is not used up entirely. */
 async function ranOutOfGas(client: PublicClient, hash: Hex): Promise<string | undefined> {
   const [{ gasUsed }, { gas }] = await Promise.all([
     client.getTransactionReceipt({ hash }),
@@ -150,7 +150,7 @@ async function ranOutOfGas(client: PublicClient, hash: Hex): Promise<string | un
   return gasUsed * 10n >= gas * 9n ? tooMuchGas : undefined;
 }
 
-/** What has moved, by the logs of the tokens themselves. */
+/** The amounts that arrived, by the Transfer logs of the tokens. */
 function readOutcome(
   { networks }: SwapParts,
   { net, quoted }: Swap,

@@ -14,12 +14,11 @@ import { swapSaga } from './saga.ts';
 
 export interface NewSwap extends Omit<SwapTerms, 'rate'> {
   readonly accountId: bigint;
-  /** The API key that asks for it. */
   readonly keyId?: string;
   readonly validSeconds: number;
 }
 
-/** Row, first step, job and posting in the caller's commit: from here on the amount is in transit. */
+/** Writes the row, the first step, the job and the posting in the caller's commit. */
 export async function openSwap(
   tx: Transaction,
   ledger: Ledger,

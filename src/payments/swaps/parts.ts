@@ -10,7 +10,6 @@ import type { Market } from '../../money/market.ts';
 import { swapSaga } from './saga.ts';
 import type { Swap } from './swap.ts';
 
-/** What a swap works with, on its way. */
 export interface SwapParts extends ChainStepParts {
   readonly ledger: Ledger;
   readonly market: Market;
@@ -19,7 +18,7 @@ export interface SwapParts extends ChainStepParts {
   readonly passAfterMs?: number;
 }
 
-/** What is under way on a chain that the operator has switched off waits until it is back. */
+/** The saga waits while the operator has disabled the chain. */
 export function homeNetwork(networks: Networks): Network {
   const network = networks.get(homeChain);
   if (network === undefined) throw new Error(`${homeChain} is switched off`);
