@@ -1,24 +1,19 @@
 import type { Hex } from 'viem';
-import { uniswap } from '../../chains/uniswap.ts';
-import { encodeWrapTo } from '../../chains/wrapped-coin.ts';
-import { advanceSaga, type EndedStep, planRetry, type StepName } from '../../custody/steps/advance-saga.ts';
-import { timesPlanned, waitToAskAnew } from '../../custody/steps/ask-anew.ts';
+import { advanceSaga, type StepName } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
 import type { NewStep } from '../../custody/steps/plan-step.ts';
 import { fillStep, returnTokens, stepsToReturn } from '../../custody/steps/spending-wallet.ts';
-import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
-import { whatArrived } from '../../custody/steps/what-arrived.ts';
+import type { StepEnd } from '../../custody/steps/take-step.ts';
+import { stepToWrap, type Wrapping, wrapCoin, wrapStep } from '../../custody/steps/wrap-coin.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { houseAccount } from '../../ledger/account-id.ts';
-import type { Posting } from '../../ledger/posting.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { explainFailure, isByMarket } from './explain-failure.ts';
-import { findSwapper, homeNetwork, type SwapParts, spendingOf } from './parts.ts';
-import { refund, surplusOf, unwrapped } from './postings.ts';
+import { findSwapper, type SwapParts, spendingOf } from './parts.ts';
+import { refund, unwrapped } from './postings.ts';
 import { swapSaga } from './saga.ts';
-import { isCoin, prepareStep, type Swap, swapStep, wrapStep } from './swap.ts';
+import { isCoin, prepareStep, type Swap, swapStep } from './swap.ts';
 
 /**
  * Nothing was swapped: the owner has the amount back in this commit, less the gas if the market is the cause. The tokens in the wallet
@@ -77,67 +72,29 @@ async function stepsBack(
   swap: Swap,
   { isPrepared, recipient }: { readonly isPrepared: boolean; readonly recipient: Hex },
 ): Promise<NewStep[]> {
-  if (isCoin(swap) && isPrepared) return [await stepToWrap(db, swap, { attempt: 1, recipient })];
+  if (isCoin(swap) && isPrepared) return [stepToWrap(await wrappingOf(db, swap, recipient))];
   return stepsToReturn(await spendingOf(db, parts, swap), { recipient, isApproved: isPrepared });
 }
 
-async function stepToWrap(
-  db: Queryable,
-  swap: Swap,
-  { attempt, recipient }: { readonly attempt: number; readonly recipient: Hex },
-): Promise<NewStep> {
-  const { asset } = swap.net;
-  const account = houseAccount('unwrapped_in_transit', asset);
-  return {
-    saga: swapSaga.name,
-    ...wrapStep(swap.id, attempt),
-    chain: homeChain,
-    wallet: await findSwapper(db, swap),
-    arrives: [{ chain: homeChain, address: recipient, asset, account, knownBy: 'transaction' }],
-  };
+async function wrappingOf(db: Queryable, swap: Swap, recipient: Hex): Promise<Wrapping> {
+  const { id, net: amount } = swap;
+  const wallet = await findSwapper(db, swap);
+  return { saga: swapSaga.name, sagaId: id, chain: homeChain, wallet, amount, recipient };
 }
 
 /** Returning: the owner has the amount already, and the treasury gets its tokens back. */
 export async function returnToTreasury(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, ledger } = parts;
-  const { id } = swap;
-  const wraps = await timesPlanned(parts, { sagaId: id, name: 'wrap' });
-  const back: Exclude<SagaStep, string> | Returned =
-    wraps > 0 ? await wrapCoin(parts, swap, wraps) : await returnTokens(parts, await spendingOf(db, parts, swap));
+  const { id, recipient } = swap;
+  if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
+  const isUnwrapped = (await findStep(db, wrapStep(id))) !== undefined;
+  const back = isUnwrapped
+    ? await wrapCoin(parts, await wrappingOf(db, swap, recipient))
+    : await returnTokens(parts, await spendingOf(db, parts, swap));
   if (!('ended' in back)) return back;
-  const { ended, surplus = [] } = back;
+  const { ended, surplus } = { surplus: [], ...back };
   await db.transaction((tx) =>
     advanceSaga(tx, ledger, swapSaga, { id, from: 'returning', to: 'failed', settle: ended, post: surplus }),
   );
   return 'rest';
-}
-
-interface Returned {
-  readonly ended: readonly EndedStep[];
-  readonly surplus?: readonly Posting[];
-}
-
-/** Native coin pays nobody and would be mistaken for gas, so a refused wrap is retried until it succeeds. */
-async function wrapCoin(parts: SwapParts, swap: Swap, attempt: number): Promise<Exclude<SagaStep, string> | Returned> {
-  const { db, networks } = parts;
-  const { id, net, recipient } = swap;
-  if (recipient === null) throw new Error(`swap ${id} does not know where it goes back to`);
-  const wrap = wrapStep(id, attempt);
-  const end = await takeStep(parts, wrap, (from) => ({
-    from,
-    contract: uniswap.router,
-    data: encodeWrapTo(recipient, net.atomic),
-    value: net.atomic,
-  }));
-  if (end.state === 'waiting') return end;
-  if (end.state === 'failed') {
-    await planRetry(parts, { ...wrap, end }, (tx) => stepToWrap(tx, swap, { attempt: attempt + 1, recipient }));
-    return waitToAskAnew(attempt, `it to be wrapped: ${end.reason}`);
-  }
-  const step = await findStep(db, wrap);
-  const arrived = step && (await whatArrived(db, step, net.asset));
-  if (arrived === undefined) {
-    return { lookAgainInMs: homeNetwork(networks).pollMs, waitsFor: 'the wrapped coin to arrive' };
-  }
-  return { ended: [{ ...wrap, end }], surplus: surplusOf(swap, arrived) };
 }

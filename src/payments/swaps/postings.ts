@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
-import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
+import { type Amount, subtract, toDecimalText } from '../../money/amount.ts';
 import { gasKeptOf, isCoin, type Swap } from './swap.ts';
 
 /** The result of the swap transaction, by the Transfer logs of the tokens. */
@@ -24,25 +24,6 @@ export function unwrapped(swap: Swap): Posting[] {
         { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -net.atomic },
       ],
       reference: `swap:${id}:unwrapped`,
-      details: { swapId: id },
-    },
-  ];
-}
-
-/** The router wraps everything it holds, so coin that others left there comes along. */
-export function surplusOf({ id, net }: Swap, arrived: bigint): Posting[] {
-  const surplus = arrived - net.atomic;
-  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
-  if (surplus === 0n) return [];
-  return [
-    {
-      type: 'surplus',
-      amount: amountOf(net.asset, surplus),
-      entries: [
-        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
-        { account: houseAccount('surplus', net.asset), atomic: surplus },
-      ],
-      reference: `swap:${id}:surplus`,
       details: { swapId: id },
     },
   ];

@@ -1,5 +1,4 @@
 import type { Hex } from 'viem';
-import { numberedStep } from '../../custody/steps/ask-anew.ts';
 import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
@@ -58,7 +57,6 @@ export function gasKeptOf({ status, gasFee, gasDue }: Pick<Swap, 'status' | 'gas
 export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) =>
   isCoin({ net }) ? { sagaId: id, step: 'unwrap' } : approveStep(id);
 export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
-export const wrapStep = (id: string, attempt = 1) => ({ sagaId: id, step: numberedStep('wrap', attempt) });
 
 export async function findSwap(db: Queryable, id: string): Promise<Swap | undefined> {
   const { rows } = await db.query<SwapRow>(`${selectSwap} WHERE id = $1`, [id]);
