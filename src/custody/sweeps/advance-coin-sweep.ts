@@ -16,7 +16,7 @@ import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { gasLent, gasNeeded, missingGas, noteLent } from './gas-loan.ts';
 import type { SweepParts } from './sweep-parts.ts';
 
-/** How long to wait before gas is lent anew, after it was refused. */
+/** The wait before a refused loan is retried. */
 const refusedMs = 60_000;
 
 export function coinSweepHandler(parts: SweepParts): SagaHandler {
@@ -38,7 +38,7 @@ async function walletOf({ db }: SweepParts, { id, walletId }: CoinSweep): Promis
   return wallet;
 }
 
-/** One loan is under way at a time, and only when the books have it is another thought of: nothing is lent twice. */
+/** One loan at a time: the next is considered only when the last one is in the books, so nothing is lent twice. */
 async function lend(parts: SweepParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const current = sweep.loans === 0 ? undefined : await findStep(db, lendStep(sweep));
@@ -75,7 +75,7 @@ async function planLoan({ db }: SweepParts, { id, chain, loans }: CoinSweep, ato
         WHERE id = $1 AND loans = $2 AND status = 'lending'`,
       [id, loans, atomic],
     );
-    // Native coin is no token: nothing of it is promised to anybody.
+    // Native coin is no token, so the step sets nothing aside.
     if (rowCount === 1) {
       await planStep(tx, { saga: coinSweepSaga.name, ...lendStep({ id, loans: loans + 1 }), chain, wallet });
     }
@@ -123,20 +123,20 @@ async function move(parts: SweepParts, network: Network, sweep: CoinSweep): Prom
   return 'rest';
 }
 
-/** The provider asks for more native coin than there is: either the node lags behind the loan, or the chain has become dearer. */
+/** The wallet lacks native coin: the node lags behind the loan, or the gas price has risen. */
 function orShortOfGas(error: unknown): Extract<StepProgress, { state: 'waiting' }> {
   if (!(error instanceof ProviderError) || error.code !== 'insufficient_gas') throw error;
   return { state: 'waiting', waitsFor: error.message, lookAgainInMs: 5_000 };
 }
 
-/** When the chain has become so dear that its transaction may be stuck, more is lent; the transaction stays the same. */
+/** If the gas price has risen so far that the transaction may be stuck, more gas is lent. The transaction stays the same. */
 async function isShortOfGas({ db }: SweepParts, network: Network, sweep: CoinSweep): Promise<boolean> {
   const missing = await missingGas(db, sweep.walletId, await gasNeeded(network, sweep.gasLimit));
   if (missing === 0n) return false;
   return changeState(db, coinSweepSaga, { id: sweep.id, from: 'moving', to: 'lending' });
 }
 
-/** Its deposits lie in the treasury, or wait for the next sweep: one commit with the gas that it took. */
+/** Marks the deposits as swept, or releases them for the next sweep, in the commit that posts the gas. */
 async function finish({ db, ledger }: SweepParts, sweep: CoinSweep, end: StepEnd): Promise<void> {
   const { id, walletId } = sweep;
   const hasMoved = end.state === 'confirmed';

@@ -17,15 +17,15 @@ import type { SweepParts } from './sweep-parts.ts';
 import { findSweep, type Sweep, type SweepItem, submitStep } from './sweep-row.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
-/** The gas wallet cannot pay for a sweep: the operator has to fill it. */
+/** The gas wallet cannot pay for a sweep. The operator must fill it. */
 class GasTankEmpty extends Error {
   override readonly name = 'GasTankEmpty';
 }
 
-/** Authorizations with less time than this are not worth sending any more. */
+/** Authorizations that expire sooner than this are not submitted. */
 const leastSecondsLeft = 60n;
 
-/** How often to look again at a sweep that only waits for the end of its authorizations. */
+/** Polling interval while a sweep waits for its authorizations to expire. */
 const waitingMs = 30_000;
 
 export function sweepHandler(parts: SweepParts): SagaHandler {
@@ -41,7 +41,7 @@ function networkOf({ networks }: SweepParts, { id, chain }: Sweep): Network {
   return network;
 }
 
-/** Nobody but us has seen the authorizations yet; from `sending` on the provider may have, and the gas wallet is chosen. */
+/** Signed: only we have the authorizations. From `sending` on the provider may have them too, and the gas wallet is fixed. */
 async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { id, chain } = sweep;
@@ -63,7 +63,7 @@ async function send(parts: SweepParts, network: Network, sweep: Sweep): Promise<
     data: submission(network, sweep),
   }));
   if (progress.state !== 'waiting') return settle(parts, network, sweep, progress);
-  // Those whose time is over have come to their end already; of the others nothing can be said yet.
+  // Expired authorizations can be decided now, the others not yet.
   await settle(parts, network, sweep, 'under_way');
   return progress;
 }
@@ -85,8 +85,8 @@ async function requireGas({ id, client }: Network, gasWallet: Hex, data: Hex): P
 }
 
 /**
- * Looks what has become of each authorization in the last block that was read, and writes down what is certain. `end` is how
- * our own transaction ended; it was never sent when that is left out.
+ * Reads the fate of each authorization as of the last block that the watcher has read, and records what is certain. `end` is the end of our
+ * own transaction, undefined when it was never sent.
  */
 async function settle(
   parts: SweepParts,
@@ -111,7 +111,7 @@ async function settle(
     if (rows.length === 0) return;
     await writeFates(tx, sweep, fates);
     if (finished) await finish(tx, sweep);
-    // What was refused is asked for again while its authorizations live: it may be taken yet.
+    // A refused submission is retried while its authorizations are valid, so its step stays open.
     const isOver = end !== undefined && end !== 'under_way' && (finished || end.hash !== undefined);
     const gas = isOver ? ((await settleStep(tx, submitStep(sweep.id), end)) ?? []) : [];
     if (gas.length > 0) await ledger.postWithin(tx, gas);

@@ -16,7 +16,7 @@ import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.
 
 const minutes = 60_000;
 
-/** Money of the house on its way from one of its wallets to another: from a retired one, or to one that is filled. */
+/** Moves house money between house wallets: from a retired one, or to fill another. */
 export const houseMoveSaga = defineSaga({
   name: 'house_move',
   table: 'house_moves',
@@ -43,7 +43,6 @@ export const houseMoveSaga = defineSaga({
   },
 });
 
-/** Its one step on a chain. */
 function moveStep(moveId: string) {
   return { sagaId: moveId, step: 'move' } as const;
 }
@@ -56,7 +55,7 @@ export interface NewHouseMove {
   readonly atomic: bigint;
 }
 
-/** Writes down what is to be moved, before anybody is asked. One at a time per wallet and coin: otherwise nothing is begun. */
+/** Does nothing while another move of the same wallet and coin is open. */
 export async function beginHouseMove(tx: Transaction, { from, to, token, atomic }: NewHouseMove): Promise<void> {
   const { chain } = from;
   const id = newId('mov');
@@ -66,7 +65,7 @@ export async function beginHouseMove(tx: Transaction, { from, to, token, atomic 
     [id, chain, from.id, to.id, token?.address ?? null, atomic],
   );
   if (rowCount === 0) return;
-  // Native coin is no token: what becomes of it is not in the books.
+  // The books do not track native coin, so the step sets nothing aside.
   const leaves =
     token === null ? [] : [{ amount: amountOf(token.asset, atomic), recipient: to.address, stays: true as const }];
   await planStep(tx, { saga: houseMoveSaga.name, ...moveStep(id), chain, wallet: from, leaves });

@@ -17,13 +17,13 @@ import { type Purchase, payStep } from './purchase.ts';
 import { purchaseSaga } from './saga.ts';
 import { namedTransaction } from './send-payment.ts';
 
-/** A seller settles within the request as a rule; who has not after so long is looked at less often. */
+/** Most sellers settle within the request. After this time the chain is polled less often. */
 const promptMs = 60_000;
 const patience = 5;
 
 /**
- * Settling: what has become of the authorization is read from the token itself, at the last block that was read, which is final.
- * Whatever the seller has answered, the account pays what has left, and nothing else.
+ * Settling: the token itself tells whether the authorization was used, as of the last block that the watcher has read, which is final. The
+ * account pays exactly what has left the wallet, no matter what the seller answered.
  */
 export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, checkpoint = noCheckpoint } = parts;
@@ -49,7 +49,7 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
     };
   }
   if (fate === 'lapsed') {
-    // Both: what is unused and whose time is not over can still be taken.
+    // Both must hold: an unused authorization that has not expired can still be taken.
     const hasLapsed = async (alone: PublicClient) => {
       const [{ hash, timestamp }, [usedThere]] = await Promise.all([
         alone.getBlock({ blockNumber: cursor.number }),
@@ -67,7 +67,7 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
   const range = { from: fromBlock, to: cursor.number, hint: namedTransaction(purchase) };
   const use = await findUse(network, token, authorization, range);
   if (use === undefined) {
-    // A node that lags behind its sisters; the token itself has said that it was used.
+    // This node lags behind the others: the token has already reported the use.
     return { lookAgainInMs: pollMs, waitsFor: 'the transaction that took the payment to be found', isTrouble: true };
   }
   await complete(parts, purchase, use);

@@ -18,8 +18,8 @@ export function authorizationOf(
 }
 
 /**
- * Held: the wallet signs what was written down. However often that is done, it is the same authorization, and the token accepts it
- * once. The signature leaves nobody's hands before it is written down too.
+ * Held: the wallet signs the recorded authorization. Signing again gives the same authorization, which the token accepts only once. The
+ * signature is recorded before the seller sees it.
  */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;

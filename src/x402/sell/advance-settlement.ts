@@ -26,10 +26,10 @@ export interface SettlingParts extends ChainStepParts {
   readonly logger: Logger;
 }
 
-/** When a payment is looked at again: soon if it is no fault of its payer, and later if a transaction was spent on it in vain. */
+/** The wait before a payment is submitted again: longer if a transaction was already wasted on it. */
 const againSeconds = { notTried: 5, tried: 30 } as const;
 
-/** How often to look again while something that has arrived is held. */
+/** Polling interval while an arrival is held. */
 const heldMs = 5_000;
 
 export function settlementHandler(parts: SettlingParts): SagaHandler {
@@ -59,8 +59,8 @@ async function submit(parts: SettlingParts, settlement: Settlement): Promise<Sag
 }
 
 /**
- * Our transaction has ended, and the chain was read that far: what it has brought is matched with its payments already, whoever
- * submitted them. Of the others each is judged by itself, because one that fails takes no other with it.
+ * Our transaction has ended and the watcher has read its block, so arrivals are already matched with their payments. The other payments are
+ * decided one by one, because in a multicall each may fail without the others.
  */
 async function settle(parts: SettlingParts, network: Network, settlement: Settlement, end: StepEnd): Promise<SagaStep> {
   const { db, ledger, logger, checkpoint = noCheckpoint } = parts;
@@ -119,7 +119,6 @@ function idsOf(claims: readonly Claim[]): string[] {
   return claims.map(({ id }) => id);
 }
 
-/** What the receipt of its arrival proves. */
 function proofOf({ token, authorization: { from, nonce } }: Claim): string {
   return authorizationProof(token, from, nonce);
 }
