@@ -158,7 +158,7 @@ export function useSagaWorld<State extends string, One extends Row<State>, Parts
     async newRichOn(
       chain: ChainId,
       amounts: readonly Amount[],
-      mint: (to: `0x${string}`, user: User) => Promise<void>,
+      mint: (to: `0x${string}`, user: User) => Promise<unknown>,
     ) {
       const { ledger } = world;
       const user = await world.newUser();

@@ -5,6 +5,7 @@ import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/
 import { postSurely } from '../../ledger/post-surely.ts';
 import { advanceSaga } from '../steps/advance-saga.ts';
 import { findStep } from '../steps/chain-step.ts';
+import { requireNetwork } from '../steps/parts.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
 import { type StepEnd, type StepProgress, takeStep } from '../steps/take-step.ts';
@@ -21,15 +22,9 @@ const refusedMs = 60_000;
 
 export function coinSweepHandler(parts: SweepParts): SagaHandler {
   return handleSaga(coinSweepSaga, (id) => findCoinSweep(parts.db, id), {
-    lending: (sweep) => lend(parts, networkOf(parts, sweep), sweep),
-    moving: (sweep) => move(parts, networkOf(parts, sweep), sweep),
+    lending: (sweep) => lend(parts, requireNetwork(parts.networks, sweep.chain), sweep),
+    moving: (sweep) => move(parts, requireNetwork(parts.networks, sweep.chain), sweep),
   });
-}
-
-function networkOf({ networks }: SweepParts, { id, chain }: CoinSweep): Network {
-  const network = networks.get(chain);
-  if (network === undefined) throw new Error(`sweep ${id} is on ${chain}, which is off`);
-  return network;
 }
 
 async function walletOf({ db }: SweepParts, { id, walletId }: CoinSweep): Promise<UserWallet> {

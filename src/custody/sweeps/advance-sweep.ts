@@ -7,6 +7,7 @@ import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { chains } from '../../money/catalogue.ts';
+import { requireNetwork } from '../steps/parts.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../steps/take-step.ts';
@@ -30,15 +31,9 @@ const waitingMs = 30_000;
 
 export function sweepHandler(parts: SweepParts): SagaHandler {
   return handleSaga(sweepSaga, (id) => findSweep(parts.db, id), {
-    signed: (sweep) => begin(parts, networkOf(parts, sweep), sweep),
-    sending: (sweep) => send(parts, networkOf(parts, sweep), sweep),
+    signed: (sweep) => begin(parts, requireNetwork(parts.networks, sweep.chain), sweep),
+    sending: (sweep) => send(parts, requireNetwork(parts.networks, sweep.chain), sweep),
   });
-}
-
-function networkOf({ networks }: SweepParts, { id, chain }: Sweep): Network {
-  const network = networks.get(chain);
-  if (network === undefined) throw new Error(`sweep ${id} is on ${chain}, which is off`);
-  return network;
 }
 
 /** Signed: only we have the authorizations. From `sending` on the provider may have them too, and the gas wallet is fixed. */

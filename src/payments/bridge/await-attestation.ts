@@ -1,6 +1,7 @@
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { nameProof } from '../../custody/steps/match-arrival.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import { messageProof } from '../../custody/steps/receipt-proofs.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -13,7 +14,7 @@ import { type Bridge, burnStep, mintStep } from './bridge.ts';
 import { burnAgainOrWait } from './burn-again.ts';
 import { findBurner } from './burner.ts';
 import { type BurnMessage, readBurnMessage } from './message.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
 /** Polls less often the longer it takes: seconds on some chains, a quarter of an hour on others. */
@@ -118,7 +119,7 @@ async function beginMinting({ db, ledger }: BridgeParts, bridge: Bridge, ours: O
 /** Asks the source chain, which may not answer. */
 async function lookAtBurn(parts: BridgeParts, bridge: Bridge): Promise<'is_there' | SagaStep> {
   const { from, burnHash } = bridge;
-  const { client } = reachedNetwork(parts.networks, from);
+  const { client } = requireNetwork(parts.networks, from);
   const isThere = burnHash !== null && (await findReceipt(client, burnHash))?.status === 'success';
   return isThere ? 'is_there' : burnAgainOrWait(parts, bridge);
 }

@@ -4,11 +4,12 @@ import { findSpender } from '../../chains/find-spender.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
 import { endArrivals } from '../../custody/steps/match-arrival.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { type Bridge, burnStep } from './bridge.ts';
 import { burnPosting, stepToBurn } from './burn.ts';
 import { findBurner } from './burner.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
 const patienceMs = 10_000;
@@ -27,7 +28,7 @@ export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promi
   const wait = { lookAgainInMs: patienceMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
   const step = await findStep(parts.db, burnStep(bridge));
   if (burnNonce === null || step?.providerRef == null || step.blockNumber === null) return wait;
-  const { client, confirmations } = reachedNetwork(parts.networks, from);
+  const { client, confirmations } = requireNetwork(parts.networks, from);
   const { address } = await findBurner(parts.db, bridge);
   const spender = await findSpender(client, {
     address,

@@ -2,6 +2,7 @@ import { encodeFunctionData, type Hex, isAddressEqual, pad, TransactionNotFoundE
 import { cctp, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import type { NewStep } from '../../custody/steps/plan-step.ts';
 import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
@@ -16,7 +17,7 @@ import { askTerms, tooDear } from './ask-protocol.ts';
 import { type Bridge, burnStep } from './bridge.ts';
 import { findBurner } from './burner.ts';
 import { failBridge } from './give-back.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
 import { recallBurn } from './recall-burn.ts';
 import { bridgeSaga } from './saga.ts';
 
@@ -27,7 +28,7 @@ import { bridgeSaga } from './saga.ts';
 export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepEnd): Promise<void> {
   const { db, ledger, networks } = parts;
   const { id, from, to, amount } = bridge;
-  const { minFee } = await askTerms(reachedNetwork(networks, from), amount);
+  const { minFee } = await askTerms(requireNetwork(networks, from), amount);
   const trouble = tooDear({ minFee }, amount);
   if (trouble !== undefined) return failBridge(parts, bridge, end, trouble);
   await db.transaction(async (tx) => {
@@ -124,7 +125,7 @@ async function findSent(
   hash: Hex,
 ): Promise<{ readonly nonce: number | null } | undefined> {
   const { address } = await findBurner(db, bridge);
-  const { client } = reachedNetwork(networks, bridge.from);
+  const { client } = requireNetwork(networks, bridge.from);
   const sent = await client.getTransaction({ hash }).catch((error: unknown) => {
     if (error instanceof TransactionNotFoundError) return undefined;
     throw error;
@@ -137,7 +138,7 @@ async function findSent(
 async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const step = await findStep(db, burnStep(bridge));
   if (step?.providerRef != null) await provider.sendAgain(bridge.from, step.providerRef);
-  const { pollMs } = reachedNetwork(networks, bridge.from);
+  const { pollMs } = requireNetwork(networks, bridge.from);
   return { lookAgainInMs: pollMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
 }
 

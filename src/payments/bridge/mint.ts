@@ -2,6 +2,7 @@ import { encodeFunctionData, type Hex } from 'viem';
 import { cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
@@ -10,7 +11,7 @@ import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { chains, homeChain } from '../../money/catalogue.ts';
 import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
 /** Backoff after a refused mint. */
@@ -21,7 +22,7 @@ export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   const { db, networks, checkpoint = noCheckpoint } = parts;
   const { id, to, message, attestation } = bridge;
   if (message === null || attestation === null) throw new Error(`bridge ${id} has no message to deliver`);
-  const network = reachedNetwork(networks, to);
+  const network = requireNetwork(networks, to);
   const waitForArrival = { lookAgainInMs: network.pollMs, waitsFor: 'the chain that it is minted on to be read' };
   const step = await findStep(db, mintStep(bridge));
   // Another party has delivered it: sending it again would waste gas.
@@ -55,7 +56,7 @@ export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
 /** Whether the message was delivered, by us or by another party. */
 async function isUsed({ networks }: BridgeParts, { to, messageNonce }: Bridge): Promise<boolean> {
   if (messageNonce === null) return false;
-  const used = await reachedNetwork(networks, to).client.readContract({
+  const used = await requireNetwork(networks, to).client.readContract({
     address: cctp.messageTransmitter,
     abi: messageTransmitterAbi,
     functionName: 'usedNonces',

@@ -1,5 +1,5 @@
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
-import type { ChainStepParts } from '../../custody/steps/parts.ts';
+import { type ChainStepParts, requireNetwork } from '../../custody/steps/parts.ts';
 import type { Spending } from '../../custody/steps/spending-wallet.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
@@ -18,12 +18,7 @@ export interface SwapParts extends ChainStepParts {
   readonly passAfterMs?: number;
 }
 
-/** The saga waits while the operator has disabled the chain. */
-export function homeNetwork(networks: Networks): Network {
-  const network = networks.get(homeChain);
-  if (network === undefined) throw new Error(`${homeChain} is switched off`);
-  return network;
-}
+export const homeNetwork = (networks: Networks): Network => requireNetwork(networks, homeChain);
 
 export function tokenAddress(networks: Networks, asset: Asset): `0x${string}` {
   const token = tokenOf(homeNetwork(networks), asset);

@@ -1,7 +1,7 @@
 import { multicallAddress } from '../../chains/abi.ts';
 import { encodeSubmission, isValidAt } from '../../chains/authorization.ts';
 import type { Network } from '../../chains/network.ts';
-import type { ChainStepParts } from '../../custody/steps/parts.ts';
+import { type ChainStepParts, requireNetwork } from '../../custody/steps/parts.ts';
 import { authorizationProof } from '../../custody/steps/receipt-proofs.ts';
 import { settleStep } from '../../custody/steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
@@ -39,7 +39,7 @@ export function settlementHandler(parts: SettlingParts): SagaHandler {
 }
 
 async function submit(parts: SettlingParts, settlement: Settlement): Promise<SagaStep> {
-  const network = networkOf(parts, settlement);
+  const network = requireNetwork(parts.networks, settlement.chain);
   const token = tokenAddress(network, settlement.asset);
   const isOutdated = settlement.isStuck && (await hasChanged(network, token, settlement));
   const progress = await takeStep(
@@ -121,10 +121,4 @@ function idsOf(claims: readonly Claim[]): string[] {
 
 function proofOf({ token, authorization: { from, nonce } }: Claim): string {
   return authorizationProof(token, from, nonce);
-}
-
-function networkOf({ networks }: SettlingParts, { id, chain }: Settlement): Network {
-  const network = networks.get(chain);
-  if (network === undefined) throw new Error(`settlement ${id} is on ${chain}, which is off`);
-  return network;
 }
