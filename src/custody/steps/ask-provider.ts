@@ -5,24 +5,24 @@ import { type HeldWallet, ProviderError } from '../wallets/provider.ts';
 import type { ChainStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
 
-/** What to ask for. It must be the same every time, for it goes under the same key. */
+/** Must be the same for every attempt, because all go under one idempotency key. */
 export type ProviderRequest =
   | { readonly from: HeldWallet; readonly token: Hex; readonly to: Hex; readonly atomic: bigint }
   | { readonly from: HeldWallet; readonly contract: Hex; readonly data: Hex; readonly value?: bigint };
 
 export type Asked = { readonly ref: string } | Refused;
 
-/** A refusal holds only as long as nobody asks again: see settleStep. */
+/** Valid only until another process asks again: see settleStep. */
 export interface Refused {
   readonly refused: string;
-  /** When it was last asked without an answer, as far as the refusal knows. As text: a Date has no microseconds. */
+  /** The last request without an answer that this refusal knows of. As text: a Date has no microseconds. */
   readonly unansweredAt: string | null;
 }
 
 /**
- * Asks the provider under the step's key. That it was asked is committed first. A refusal is taken for one only when nothing
- * can have been taken before: it was the first time of asking, or the provider's own list shows nothing. Undefined when another
- * process has got further with the step meanwhile: then nothing was asked, and the step has to be read anew.
+ * Asks the provider under the step's key, after committing that it will. A refusal counts only when no earlier request can have been
+ * accepted: it was the first request, or the provider's own list shows none. Undefined when another process has advanced the step: then
+ * nothing was asked, and the caller must read the step again.
  */
 export async function askProvider(
   parts: ChainStepParts,
@@ -57,7 +57,7 @@ async function askAndJudge(
   return ask(parts, step, request, mark).catch((error: unknown) => judge(parts, step, request, mark, error));
 }
 
-/** What the provider has taken already is followed, whatever stands against asking again. */
+/** A transaction that the provider already has is followed even if `beforeAsking` forbids another request. */
 async function askUnlessStopped(
   parts: ChainStepParts,
   step: ChainStep,
@@ -88,7 +88,7 @@ async function askUnlessStopped(
   return askAndJudge(parts, step, request, mark);
 }
 
-/** What this time of asking has found, and what it has left for others to see. */
+/** The row before this request, and the mark that this request has left on it. */
 interface Mark {
   readonly first_asked: Date | null;
   readonly before: string | null;
@@ -96,8 +96,8 @@ interface Mark {
 }
 
 /**
- * Two processes may ask at the same time: each leaves its mark, and knows the one that it has written over. Undefined when the
- * provider has taken the step meanwhile, or the step is settled.
+ * Two processes may ask at the same time: each leaves its mark and remembers the one it has overwritten. Undefined when the provider has
+ * taken the step meanwhile, or when the step is settled.
  */
 async function markAsked(db: Queryable, { id }: ChainStep): Promise<Mark | undefined> {
   const { rows } = await db.query<Mark>(
@@ -133,7 +133,7 @@ async function judge(
   mark: Mark,
   error: unknown,
 ): Promise<Asked> {
-  // The key belongs to something else: perhaps it was paid, so a person has to look.
+  // The key belongs to another request, which may have been paid: a person must look.
   if (!(error instanceof ProviderError) || error.retryable || error.code === 'idempotency_mismatch') throw error;
   const refused = error.message;
   if (mark.first_asked === null || error.provesNothingTaken) return { refused, unansweredAt: mark.mine };
@@ -148,7 +148,7 @@ async function judge(
   return taken === undefined ? { refused, unansweredAt: mark.before } : { ref: taken };
 }
 
-/** This time there is an answer; what may still be on its way is the time before. Answers how long ago that was. */
+/** This request was answered, but the one before may still be under way. Answers how long ago that one was. */
 async function takeMarkBack(db: Database, { id }: ChainStep, { before, mine }: Mark): Promise<number> {
   const { rows } = await db.query<{ quiet_ms: number }>(
     `UPDATE chain_steps SET unanswered_at = $2::timestamptz WHERE id = $1 AND unanswered_at = $3::timestamptz
@@ -159,7 +159,7 @@ async function takeMarkBack(db: Database, { id }: ChainStep, { before, mine }: M
   return rows[0].quiet_ms;
 }
 
-/** Somebody else has asked meanwhile: what became of that is for the next look to find out. */
+/** Another process has asked meanwhile: the next attempt finds out what became of that request. */
 export function askedElsewhere(): ProviderError {
   return new ProviderError('It was asked for once more at the same time.', {
     retryable: true,

@@ -1,16 +1,13 @@
 import { type ChainStep, findStep } from './chain-step.ts';
 import { isFirstInLine, type Line, type LiquidityParts, serveLiquidity } from './serve-liquidity.ts';
 
-/** How long whoever is first in line waits for money to arrive in the treasury. */
+/** How often the first in line checks the treasury. */
 const patienceMs = 2_000;
 
-/** Whoever is not the first is woken when it is served. */
+/** The others are woken when they are served, and check by themselves only in case that fails. */
 const behindMs = 30_000;
 
-/**
- * A step that waits in line for the treasury's tokens. Whoever is first serves all; the others are woken when they are
- * served. Undefined when it has got them.
- */
+/** Waits in line for the treasury's tokens. The first in line serves all. Undefined when the step has its tokens. */
 export async function awaitLiquidity(
   parts: LiquidityParts,
   which: Pick<ChainStep, 'sagaId' | 'step'>,

@@ -2,22 +2,21 @@ import type { Hex } from 'viem';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
-/** One transaction of one wallet of ours, that a saga asks the wallet provider for. */
+/** One transaction that a saga requests from the wallet provider. */
 export interface ChainStep {
-  /** What the provider knows our request by. */
+  /** The idempotency key at the provider. */
   readonly id: string;
   readonly saga: string;
   readonly sagaId: string;
-  /** What it does for its saga. */
   readonly step: string;
   readonly chain: ChainId;
-  /** The house wallet that sends it. Null while it waits for liquidity, and when a user's wallet does. */
+  /** The house wallet that sends it. Null while the step waits for liquidity, and when a user's wallet sends it. */
   readonly walletId: string | null;
   readonly userWalletId: string | null;
   readonly state: ChainStepState;
-  /** From then on the provider may have taken it, whatever became of us. */
+  /** From this time on the provider may have accepted it, even if we crashed. */
   readonly askedAt: Date | null;
-  /** When the provider was last asked without our knowing an answer. */
+  /** The last request whose answer is not known. */
   readonly unansweredAt: Date | null;
   readonly providerRef: string | null;
   readonly hash: Hex | null;
@@ -40,7 +39,7 @@ export async function findStep(
   return rows[0] && toStep(rows[0]);
 }
 
-/** In the order in which they were planned. */
+/** In the order of planning. */
 export async function listSteps(db: Queryable, sagaId: string): Promise<ChainStep[]> {
   const { rows } = await db.query<ChainStepRow>(`${select} WHERE saga_id = $1 ORDER BY created_at`, [sagaId]);
   return rows.map(toStep);

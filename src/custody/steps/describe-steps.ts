@@ -1,7 +1,6 @@
 import type { SagaDetails } from '../../kernel/sagas/saga-details.ts';
 import { listSteps } from './chain-step.ts';
 
-/** The steps of a saga on chains, for the operator. */
 export const describeSteps: SagaDetails = async (db, sagaId) => {
   const steps = await listSteps(db, sagaId);
   return steps.map(

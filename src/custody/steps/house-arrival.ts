@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 
-/** Tokens that came to a house wallet from outside, and what their receipt proves. */
+/** Tokens that arrived at a house wallet, and what their receipt proves. */
 export interface HouseArrival {
   readonly chain: ChainId;
   readonly txHash: Hex;
@@ -9,6 +9,6 @@ export interface HouseArrival {
   readonly asset: Asset;
   readonly atomic: bigint;
   readonly proofs: readonly string[];
-  /** When it was first seen; what was asked for later cannot have brought it. */
+  /** A step that was submitted later cannot have caused it. */
   readonly seenAt: Date;
 }

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 
-/** Whether a house wallet still has something under way, or gets something that is meant to be used from there. */
+/** Whether a house wallet has an open step, or an open step pays into it. */
 export async function isWalletBusy(db: Queryable, walletId: string): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM chain_steps WHERE wallet_id = $1 AND settled_at IS NULL
@@ -15,7 +15,7 @@ export async function isWalletBusy(db: Queryable, walletId: string): Promise<boo
   return rows.length > 0;
 }
 
-/** The provider says that something has happened to its transaction: then its saga is looked at now and not a while later. */
+/** The provider reports news about its transaction: the saga runs now instead of at its next poll. */
 export async function wakeStep(tx: Transaction, providerRef: string): Promise<void> {
   const { rows } = await tx.query<{ saga: string; saga_id: string; chain: string }>(
     'SELECT saga, saga_id, chain FROM chain_steps WHERE provider_ref = $1 AND settled_at IS NULL',

@@ -7,19 +7,18 @@ import { findPaidClaim, type PaidClaim } from './match-claim.ts';
 import { hasUnexplained } from './unknown-calls.ts';
 
 export type Match =
-  /** A step has expected it, and names the account that it is for. */
+  /** A step expects it, and names the account to credit. */
   | { readonly is: 'expected'; readonly stepId: string; readonly account: AccountId }
-  /** Somebody has paid with it, whoever submitted it. */
+  /** It is the payment of an x402 claim, no matter who submitted it. */
   | ({ readonly is: 'paid' } & PaidClaim)
-  /** A step may have brought it: we shall know when that step is told where it is, or when all that we have sent is explained. */
+  /** A step may have caused it. That is known once the step has its transaction or proof, or once all unknown transactions are explained. */
   | { readonly is: 'undecided' }
-  /** Nobody was meant to send it. */
+  /** No step can have caused it. */
   | { readonly is: 'surplus' };
 
 /**
- * Finds the step that expects an arrival, by our own transaction or by what the receipt proves, whoever sent it. What cannot
- * be told yet is undecided, and asked about again; only what no step can have brought is surplus. So is what a proof brings
- * in another amount than was meant: whoever signs an authorization can sign another one with the same nonce.
+ * Finds the step that expects an arrival, by our own transaction or by what the receipt proves, no matter who sent it. An arrival with the
+ * right proof but another amount is surplus: the signer of an authorization can sign another one with the same nonce.
  */
 export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promise<Match> {
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
@@ -30,7 +29,7 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
        SELECT e.* FROM chain_step_arrivals e
         WHERE e.chain = $1 AND e.address = $2 AND e.asset = $3 AND e.arrived_at IS NULL AND e.ended_at IS NULL
        UNION
-       -- What our own transaction brings may come in several parts.
+       -- Our own transaction may bring it in several transfers.
        SELECT e.* FROM chain_steps s JOIN chain_step_arrivals e ON e.step_id = s.id
         WHERE s.chain = $1 AND s.hash = $5 AND e.chain = $1 AND e.address = $2 AND e.asset = $3
           AND e.known_by = 'transaction'
@@ -53,13 +52,13 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
     [chain, address.toLowerCase(), asset, proofs, txHash, atomic, seenAt],
   );
   const [first] = rows;
-  // After a restore from a backup the step that has brought it may not be planned yet.
+  // After a restore from a backup the step that caused it may not be planned yet.
   if (first === undefined) return { is: (await hasUnexplained(tx)) ? 'undecided' : 'surplus' };
   if (!first.certain) return { is: 'undecided' };
   return { is: 'expected', stepId: first.step_id, account: Number(first.account_id) as AccountId };
 }
 
-/** It has come: its saga goes on, once the caller's commit is there. */
+/** Marks the arrival and wakes the saga, in the caller's commit. */
 export async function noteArrival(
   tx: Transaction,
   stepId: string,
@@ -76,7 +75,7 @@ export async function noteArrival(
   for (const { saga, saga_id: id } of rows) await wakeSaga(tx, { saga, id, lane: chain });
 }
 
-/** It will not come any more: what would have brought it is undone. */
+/** The transaction that would have caused the arrivals is undone. */
 export async function endArrivals(
   tx: Transaction,
   { sagaId, step }: { readonly sagaId: string; readonly step: string },
@@ -88,7 +87,7 @@ export async function endArrivals(
   );
 }
 
-/** It has brought nothing of this, which was possible: nobody waits for it any more. */
+/** The step has brought nothing of an asset that was possible but not certain. */
 export async function dropArrival(
   tx: Transaction,
   { sagaId, step, asset }: { readonly sagaId: string; readonly step: string; readonly asset: Asset },
@@ -100,7 +99,7 @@ export async function dropArrival(
   );
 }
 
-/** What a receipt must prove becomes known only on the way, such as the nonce that a message is given. */
+/** Sets a proof that becomes known after planning, such as the nonce of a CCTP message. */
 export async function nameProof(
   tx: Transaction,
   { sagaId, step, asset, proof }: { sagaId: string; step: string; asset: Asset; proof: string },

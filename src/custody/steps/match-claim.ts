@@ -2,15 +2,15 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { type AccountId, houseAccount } from '../../ledger/account-id.ts';
 import type { HouseArrival } from './house-arrival.ts';
 
-/** A payment that somebody has made with an authorization, and the account that its arrival is for. */
+/** A payment by authorization, and the account to credit. */
 export interface PaidClaim {
   readonly claimId: string;
   readonly account: AccountId;
 }
 
 /**
- * Finds the payment that an arrival is, by the authorization that brought it, whoever submitted it. It needs no step of ours. In
- * another amount it is not that payment. What had been written off is income when it comes after all: nobody owes it any more.
+ * Finds the claim that an arrival pays, by its authorization and amount, no matter who submitted it. A claim that was written off is income
+ * when it is paid after all.
  */
 export async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promise<PaidClaim | undefined> {
   const { chain, asset, atomic, address, proofs } = arrival;
@@ -30,7 +30,7 @@ export async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promi
   return undefined;
 }
 
-/** It has come, in the commit that posts it. Its payer owes so much less. */
+/** Marks the claim as paid in the commit that posts it, and reduces the payer's debt. */
 export async function notePaid(
   tx: Transaction,
   { claimId, account }: PaidClaim,

@@ -7,53 +7,52 @@ import type { ChainId } from '../../money/catalogue.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 import type { UserWallet } from '../wallets/user-wallets.ts';
 
-/** What a step takes from its wallet. */
+/** Tokens that a step takes from its wallet. */
 interface Leaving {
   readonly amount: Amount;
-  /** Who gets it, where that is one address. */
+  /** Left out when it is not a single address. */
   readonly recipient?: Hex;
-  /** Another wallet of ours gets it. */
+  /** The recipient is another wallet of ours. */
   readonly stays?: true;
-  /** It leaves by a signature (EIP-3009) that others submit, and no transaction of ours. */
+  /** The tokens leave by an EIP-3009 signature that others submit, not by our transaction. */
   readonly authorizationNonce?: Hex;
 }
 
-/** What a step brings to a house wallet, and the account of the ledger that it is for. */
+/** Tokens that a step brings to a house wallet, and the ledger account to credit. */
 export interface Expected {
   readonly chain: ChainId;
   readonly address: Hex;
   readonly asset: Amount['asset'];
-  /** Left out when only the chain will tell. */
+  /** Left out when the amount is not known in advance. */
   readonly atomic?: bigint;
   readonly account: AccountId;
-  /** `transaction`: it comes with our own. Otherwise what its receipt must prove, whoever sent it; null if not known yet. */
+  /** `transaction`: our own brings it. Otherwise the proof that its receipt must contain, null while that is unknown. */
   readonly knownBy: 'transaction' | { readonly proof: string | null };
 }
 
 export interface NewStep {
-  /** The name of the saga. */
   readonly saga: string;
   readonly sagaId: string;
   readonly step: string;
   readonly chain: ChainId;
-  /** Left out when it waits for liquidity, of one asset: then the treasury sends it, once it has enough. */
+  /** Left out when the step waits for the treasury's tokens of one asset. */
   readonly wallet?: HouseWallet;
-  /** Instead of one of the house. What it takes from there stays with us, and is nobody's promise. */
+  /** Instead of a house wallet. Its tokens stay with us, so nothing is set aside. */
   readonly userWallet?: UserWallet;
   readonly leaves?: readonly Leaving[];
   readonly arrives?: readonly Expected[];
 }
 
-/** Writes a step down, with its key and what it will move, in the saga's own commit. Nobody is asked yet. */
+/** Records a step with its key and its movements in the saga's commit, before the provider is asked. */
 export async function planStep(tx: Transaction, planned: NewStep): Promise<void> {
   const { saga, sagaId, step, chain, wallet, userWallet, leaves = [], arrives = [] } = planned;
   const isWaiting = wallet === undefined && userWallet === undefined;
   if (userWallet !== undefined && leaves.length > 0)
     throw new TypeError(`${saga} ${step} takes nothing from the house`);
-  // The line of one asset says nothing about another, and without any it would wait forever.
+  // The lines are per asset, and a step without an asset would wait forever.
   if (isWaiting && leaves.length !== 1)
     throw new TypeError(`${saga} ${step} waits for one asset, not ${leaves.length}`);
-  // Planned anew after a restore from a backup, it is asked for under the same key: a provider that has taken it knows it again.
+  // Deterministic: planned again after a restore from a backup, the step has the same key, and the provider recognises it.
   const id = uuidFrom(`step ${sagaId} ${step}`);
   const { rowCount } = await tx.query(
     `INSERT INTO chain_steps (id, saga, saga_id, step, chain, wallet_id, user_wallet_id, state)
@@ -88,7 +87,7 @@ export async function planStep(tx: Transaction, planned: NewStep): Promise<void>
   }
 }
 
-/** What was never asked for can be dropped, with all that it would have moved. */
+/** Only for steps that were never submitted: the database refuses others. */
 export async function dropStep(
   tx: Transaction,
   { sagaId, step }: { readonly sagaId: string; readonly step: string },

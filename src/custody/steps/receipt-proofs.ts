@@ -2,12 +2,12 @@ import { decodeEventLog, type Hex, isAddressEqual, type Log, size, slice } from 
 import { tokenAbi } from '../../chains/abi.ts';
 import { burnLayout, cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
 
-/** That a wallet's authorization was used; its nonce is used only once, whoever submits it. */
+/** A wallet's authorization was used. Its nonce is used only once, no matter who submits it. */
 export function authorizationProof(token: Hex, authorizer: Hex, nonce: Hex): string {
   return `eip3009:${token}:${authorizer}:${nonce}`.toLowerCase();
 }
 
-/** That a message of Circle's cross-chain protocol was delivered; its nonce is used only once, whoever delivers it. */
+/** A CCTP message was delivered. Its nonce is used only once, no matter who delivers it. */
 export function messageProof(sourceDomain: number, nonce: Hex): string {
   return `cctp:${sourceDomain}:${nonce}`.toLowerCase();
 }
@@ -15,9 +15,8 @@ export function messageProof(sourceDomain: number, nonce: Hex): string {
 type ReceiptLog = Pick<Log, 'address' | 'topics' | 'data'>;
 
 /**
- * Everything that a receipt proves about the transfer at one place of it. Each contract tells of a transfer and of its cause
- * in an order of its own: the token says that an authorization was used just before it moves the money, and the
- * transmitter says that a message was received when everything that the message brings was minted.
+ * Everything that a receipt proves about the transfer at this position. The token emits `AuthorizationUsed` just before the transfer, and
+ * the transmitter emits `MessageReceived` after the mint.
  */
 export function proofsOf(logs: readonly ReceiptLog[], position: number): string[] {
   return [authorizationBefore(logs, position), messageAfter(logs, position)].filter((proof) => proof !== undefined);
@@ -48,8 +47,8 @@ function isOfTransmitter(log: ReceiptLog): boolean {
 }
 
 /**
- * Whether this is what a message says that it brings: what was burnt, less the fee that was taken. Whoever delivers a message
- * can move other tokens to us just before, and those it does not bring.
+ * Whether the message brings this transfer: the burned amount less the fee. Without this check the deliverer of a message could move other
+ * tokens to us just before, and they would count as its mint.
  */
 function brings(body: Hex, { to, value }: { readonly to: Hex; readonly value: bigint }): boolean {
   if (size(body) < burnLayout.hookData) return false;
@@ -65,7 +64,7 @@ function decode<const Abi extends typeof tokenAbi | typeof messageTransmitterAbi
   try {
     return decodeEventLog({ abi, topics, data });
   } catch {
-    // An event that we do not know.
+    // An unknown event.
     return undefined;
   }
 }

@@ -13,25 +13,24 @@ export interface LiquidityParts {
   readonly db: Database;
   readonly networks: Networks;
   readonly logger: Logger;
-  /** How long whoever is first in line is waited for, when there is not enough, before those behind are let past. */
+  /** How long a step that is first and short holds up the line before others may pass. */
   readonly passAfterMs?: number;
 }
 
-/** Those who wait for the treasury's tokens of one asset on one chain. */
+/** The steps that wait for the treasury's tokens of one asset on one chain. */
 export interface Line {
   readonly chain: ChainId;
   readonly asset: Asset;
 }
 
-/** The most that are served at once; whoever comes next serves the next. */
+/** The most steps served in one transaction. The next caller serves the rest. */
 const servedAtOnce = 500;
 
 /**
- * Sets the treasury's tokens aside for the steps that wait for them, in the order in which they came. The chain is asked
- * first, and whatever has been promised or paid since then counts as gone: that errs on the side of waiting a moment.
- * Whoever is first and cannot be served holds up the others, so that small ones do not starve a large one; after some
- * minutes they are let past, and the operator is told. A saga that calls goes on by itself; the others are woken, and a second
- * job for the caller would ask the provider at the same time.
+ * Sets the treasury's tokens aside for the waiting steps, first come, first served. The balance is read first, and everything promised or
+ * paid since then counts as gone: that errs on the side of waiting. A step that is first and short holds up the others, so that small ones
+ * do not starve a large one; after some minutes others may pass, and the operator is alerted. The caller's own saga is not woken, because a
+ * second job would ask the provider at the same time.
  */
 export async function serveLiquidity(
   parts: LiquidityParts,
@@ -45,7 +44,7 @@ export async function serveLiquidity(
   const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
   const held = await balanceOf(network, token, treasury);
   const passed = await db.transaction(async (tx) => {
-    // Whoever holds it serves everybody.
+    // The process that holds the lock serves everybody.
     if (!(await tryLockLine(tx, { chain, asset }))) return [];
     // A treasury that is being retired pays nothing more.
     const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
@@ -81,7 +80,7 @@ export async function tryLockLine(tx: Transaction, { chain, asset }: Line): Prom
   return tryLockUntilCommit(tx, { kind: 'liquidity', of: `${chain} ${asset}` });
 }
 
-/** What steps have promised of this wallet, and what of it was settled since its balance was read: that may still be in it. */
+/** Tokens that steps have promised, or have settled since the balance was read: those may still be part of it. */
 export async function promisedSince(tx: Queryable, walletId: string, asset: Asset, readAt: Date): Promise<bigint> {
   const { promised } = onlyRow(
     await tx.query<{ promised: string }>(
@@ -99,7 +98,7 @@ interface QueueRow {
   readonly saga_id: string;
   readonly atomic: string;
   readonly passed: boolean;
-  /** It has been first in line, and short, for long enough. */
+  /** It has been first and short for `passAfterMs`. */
   readonly overdue: boolean;
 }
 
@@ -110,7 +109,7 @@ interface Queue extends Line {
   readonly caller: string | undefined;
 }
 
-/** Answers those that others were let past just now. */
+/** Answers the steps that others may pass from now on. */
 async function serveQueue(
   tx: Transaction,
   { chain, asset, treasury, free, passAfterMs, caller }: Queue,
@@ -135,7 +134,7 @@ async function serveQueue(
     } else if (row.overdue) {
       if (!row.passed) passed.push(row);
     } else {
-      // Whoever comes behind and needs more than there is falls short at the same time.
+      // Steps behind it that need more than is left become short at the same time.
       await tx.query(
         `UPDATE chain_step_leaves SET short_since = clock_timestamp()
           WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL AND short_since IS NULL AND atomic > $3`,
@@ -172,7 +171,6 @@ async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: wa
   ]);
 }
 
-/** Whether a step is the first in line: then its saga looks often, and serves everybody. */
 export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
   const { rows } = await db.query<{ step_id: string }>(
     `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL
@@ -182,7 +180,6 @@ export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepI
   return rows[0]?.step_id === stepId;
 }
 
-/** How much of the treasury's tokens is waited for. */
 export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { waited } = onlyRow(
     await db.query<{ waited: string }>(
@@ -194,7 +191,7 @@ export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Pr
   return BigInt(waited);
 }
 
-/** Whether anything waits for tokens in the treasury: then every deposit is worth fetching, and at once. */
+/** Whether a step waits for the treasury's tokens: then every deposit is worth sweeping at once. */
 export async function isLiquidityNeeded(db: Queryable, chain: ChainId, asset: Asset): Promise<boolean> {
   const { rows } = await db.query(
     'SELECT FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL LIMIT 1',

@@ -7,8 +7,8 @@ import type { ChainStep } from './chain-step.ts';
 import type { StepEnd } from './take-step.ts';
 
 /**
- * Writes the end of a step into the saga's own commit: what it took is promised no more. Answers the posting of its gas, for
- * the saga to post beside its own; undefined when somebody else has settled it, and then the saga has nothing to do.
+ * Records the end of a step in the saga's commit, and releases what it had set aside. Answers the posting of its gas, for the saga to post
+ * in the same commit. Undefined when another process has settled the step.
  */
 export async function settleStep(
   tx: Transaction,
@@ -34,7 +34,7 @@ export async function settleStep(
   const [settled] = rows;
   if (settled === undefined) return undefined;
   await tx.query('UPDATE chain_step_leaves SET settled_at = clock_timestamp() WHERE step_id = $1', [settled.id]);
-  // What is confirmed still arrives, if it has not yet; what failed never will, unless its receipt proves otherwise.
+  // The arrivals of a confirmed step still come. Those of a failed one do not, unless a receipt proves otherwise.
   if (end.state === 'failed') {
     await tx.query(
       `UPDATE chain_step_arrivals SET ended_at = clock_timestamp()
@@ -54,8 +54,8 @@ export async function settleStep(
 }
 
 /**
- * A refusal says nothing of a request that another process has sent since: it may be taken. From here to the commit nobody
- * sends another.
+ * Another process may have sent a request since the refusal, and the provider may have accepted that one. The row lock prevents further
+ * requests until the commit.
  */
 async function requireRefused(
   tx: Transaction,

@@ -4,8 +4,8 @@ import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { balanceOf, isLiquidityNeeded, type Line, promisedSince, tryLockLine } from './serve-liquidity.ts';
 
 /**
- * What the treasury has beyond everything that is promised, for whoever can do with less than he would like. He is served after
- * all who wait in line, and sets it aside by planning a step in the same commit.
+ * Offers the treasury's unpromised tokens to a caller that can use any amount. Steps in line come first. `plan` sets the tokens aside by
+ * planning a step in the same commit.
  */
 export async function takeSpare(
   { db, networks }: { readonly db: Database; readonly networks: Networks },

@@ -8,16 +8,16 @@ import { askProvider, type ProviderRequest, type Refused } from './ask-provider.
 import { type ChainStep, findStep } from './chain-step.ts';
 import type { ChainStepParts } from './parts.ts';
 
-/** How a step has ended. The saga posts what follows from it, and settles the step in the same commit. */
+/** How a step has ended. The saga settles the step and posts the consequences in one commit. */
 export type StepEnd =
   | { readonly state: 'confirmed'; readonly hash: Hex; readonly blockNumber: bigint; readonly gasCost: bigint }
-  /** Nothing was moved, and never will be. */
+  /** Certain: nothing was moved, and nothing will be. */
   | {
       readonly state: 'failed';
       readonly reason: string;
       readonly hash?: Hex;
       readonly gasCost: bigint;
-      /** Only when it was refused. */
+      /** Only when the provider refused it. */
       readonly refusal?: Pick<Refused, 'unansweredAt'>;
     };
 
@@ -25,7 +25,7 @@ export type StepProgress =
   | StepEnd
   | { readonly state: 'waiting'; readonly waitsFor: string; readonly lookAgainInMs: number };
 
-/** The places that a step passes, in order. Keys of our own have two more between the first and the second. */
+/** The checkpoints of a step. The keys provider has two more between the first and the second. */
 export function stepCheckpoints(saga: string, step: string): readonly string[] {
   return ['asked', 'taken', 'confirmed'].map((place) => `${saga}.${step}.${place}`);
 }
@@ -33,10 +33,9 @@ export function stepCheckpoints(saga: string, step: string): readonly string[] {
 const patienceMs = 2_000;
 
 /**
- * Takes a step on a chain as far as it goes now: asks the provider under the step's key, follows the transaction, and calls
- * it confirmed only when the chain has been read that far, so that the books and the chain agree at every block. May be
- * called any number of times, by any process. `beforeAsking` is part of the commit after which the provider is asked, each
- * time: what it throws leaves the step as it was, unless the provider has taken it already.
+ * Takes a step as far as it goes now: asks the provider under the step's key and follows the transaction. It is confirmed only when the
+ * watcher has read its block, so that the books and the chain agree at every block. Any process may call this any number of times.
+ * `beforeAsking` runs in the commit before each request. If it throws, the step stays as it was, unless the provider already has it.
  */
 export async function takeStep(
   parts: ChainStepParts,
@@ -56,7 +55,7 @@ export async function takeStep(
     ref = asked.ref;
   }
   const report = await provider.lookUp(step.chain, ref).catch(async (error: unknown) => {
-    // Whatever it contradicts, the reserves look for what this transaction took.
+    // The reserves follow this transaction even if the provider's report contradicts itself.
     if (error instanceof ProviderError) await noteHash(db, step, error.hash);
     throw error;
   });
@@ -80,7 +79,7 @@ function asItEnded({ id, state, hash, blockNumber, gasCost, reason }: ChainStep)
   return { state: 'confirmed', hash, blockNumber: blockNumber ?? 0n, gasCost: gasCost ?? 0n };
 }
 
-/** Perhaps its own provider has taken it: another one cannot know. */
+/** Refuses a wallet of another provider, which cannot know whether the wallet's own provider has taken the step. */
 async function walletOf(
   db: Queryable,
   { id, walletId, userWalletId }: ChainStep,
@@ -104,7 +103,7 @@ async function noteHash(db: Queryable, { id, hash: known }: ChainStep, hash: Hex
   );
 }
 
-/** Whether the books say what came in a block. */
+/** Whether the watcher has read a block. */
 export async function wasRead(
   db: Queryable,
   { chain }: Pick<ChainStep, 'chain'>,

@@ -3,8 +3,8 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
 /**
- * Whether our wallets have sent something, on this chain or on any, that nobody has explained yet. As long as that is so, what
- * stands here as unpaid may be paid, and what comes to us may belong to a step that is not planned yet.
+ * Whether our wallets have sent a transaction, on this chain or on any, that no step explains yet. Until it is explained, an unpaid step may
+ * have been paid, and an arrival may belong to a step that is not planned yet.
  */
 export async function hasUnexplained(db: Queryable, { chain }: { readonly chain?: ChainId } = {}): Promise<boolean> {
   const { rows } = await db.query(
@@ -21,8 +21,8 @@ export interface CallsOf {
 }
 
 /**
- * What a wallet has told a contract in transactions that nobody has explained yet. A step that was decided anew after a restore
- * from a backup takes its terms from there: only the same bytes can be recognised as paid.
+ * The calls of a wallet to a contract that no step explains yet. After a restore from a backup a step takes its terms from there: only the
+ * same bytes can be recognised as paid.
  */
 export async function unexplainedCalls(db: Queryable, { chain, wallet, contract }: CallsOf): Promise<readonly Hex[]> {
   const { rows } = await db.query<{ data: Hex }>(

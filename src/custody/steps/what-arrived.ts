@@ -2,7 +2,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import type { ChainStep } from './chain-step.ts';
 
-/** How much of an asset a step has brought, as the books have it; undefined while nothing of it has come. */
+/** How much of an asset a step has brought, by the books. Undefined while nothing has arrived. */
 export async function whatArrived(
   db: Queryable,
   { id }: Pick<ChainStep, 'id'>,

@@ -1,9 +1,11 @@
 import { type Network, tokenOf } from '../../chains/network.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { postSurely } from '../../ledger/post-surely.ts';
+import { advanceSaga } from '../steps/advance-saga.ts';
 import { findStep } from '../steps/chain-step.ts';
+import { requireNetwork } from '../steps/parts.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
 import { type StepEnd, type StepProgress, takeStep } from '../steps/take-step.ts';
@@ -15,20 +17,14 @@ import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { gasLent, gasNeeded, missingGas, noteLent } from './gas-loan.ts';
 import type { SweepParts } from './sweep-parts.ts';
 
-/** How long to wait before gas is lent anew, after it was refused. */
+/** The wait before a refused loan is retried. */
 const refusedMs = 60_000;
 
 export function coinSweepHandler(parts: SweepParts): SagaHandler {
   return handleSaga(coinSweepSaga, (id) => findCoinSweep(parts.db, id), {
-    lending: (sweep) => lend(parts, networkOf(parts, sweep), sweep),
-    moving: (sweep) => move(parts, networkOf(parts, sweep), sweep),
+    lending: (sweep) => lend(parts, requireNetwork(parts.networks, sweep.chain), sweep),
+    moving: (sweep) => move(parts, requireNetwork(parts.networks, sweep.chain), sweep),
   });
-}
-
-function networkOf({ networks }: SweepParts, { id, chain }: CoinSweep): Network {
-  const network = networks.get(chain);
-  if (network === undefined) throw new Error(`sweep ${id} is on ${chain}, which is off`);
-  return network;
 }
 
 async function walletOf({ db }: SweepParts, { id, walletId }: CoinSweep): Promise<UserWallet> {
@@ -37,7 +33,7 @@ async function walletOf({ db }: SweepParts, { id, walletId }: CoinSweep): Promis
   return wallet;
 }
 
-/** One loan is under way at a time, and only when the books have it is another thought of: nothing is lent twice. */
+/** One loan at a time: the next is considered only when the last one is in the books, so nothing is lent twice. */
 async function lend(parts: SweepParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const current = sweep.loans === 0 ? undefined : await findStep(db, lendStep(sweep));
@@ -74,7 +70,7 @@ async function planLoan({ db }: SweepParts, { id, chain, loans }: CoinSweep, ato
         WHERE id = $1 AND loans = $2 AND status = 'lending'`,
       [id, loans, atomic],
     );
-    // Native coin is no token: nothing of it is promised to anybody.
+    // Native coin is no token, so the step sets nothing aside.
     if (rowCount === 1) {
       await planStep(tx, { saga: coinSweepSaga.name, ...lendStep({ id, loans: loans + 1 }), chain, wallet });
     }
@@ -95,12 +91,9 @@ async function beginMoving(parts: SweepParts, sweep: CoinSweep): Promise<void> {
   const { id, chain } = sweep;
   const userWallet = await walletOf(parts, sweep);
   await parts.db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE coin_sweeps SET status = 'moving', updated_at = now() WHERE id = $1 AND status = 'lending'",
-      [id],
-    );
-    // After a second loan it is there already.
-    if (rowCount === 1) await planStep(tx, { saga: coinSweepSaga.name, ...moveStep(id), chain, userWallet });
+    const isFirst = await changeState(tx, coinSweepSaga, { id, from: 'lending', to: 'moving' });
+    // After a second loan the step is already planned, and planning it again changes nothing.
+    if (isFirst) await planStep(tx, { saga: coinSweepSaga.name, ...moveStep(id), chain, userWallet });
   });
 }
 
@@ -125,39 +118,37 @@ async function move(parts: SweepParts, network: Network, sweep: CoinSweep): Prom
   return 'rest';
 }
 
-/** The provider asks for more native coin than there is: either the node lags behind the loan, or the chain has become dearer. */
+/** The wallet lacks native coin: the node lags behind the loan, or the gas price has risen. */
 function orShortOfGas(error: unknown): Extract<StepProgress, { state: 'waiting' }> {
   if (!(error instanceof ProviderError) || error.code !== 'insufficient_gas') throw error;
   return { state: 'waiting', waitsFor: error.message, lookAgainInMs: 5_000 };
 }
 
-/** When the chain has become so dear that its transaction may be stuck, more is lent; the transaction stays the same. */
+/** If the gas price has risen so far that the transaction may be stuck, more gas is lent. The transaction stays the same. */
 async function isShortOfGas({ db }: SweepParts, network: Network, sweep: CoinSweep): Promise<boolean> {
   const missing = await missingGas(db, sweep.walletId, await gasNeeded(network, sweep.gasLimit));
   if (missing === 0n) return false;
-  const { rowCount } = await db.query(
-    "UPDATE coin_sweeps SET status = 'lending', updated_at = now() WHERE id = $1 AND status = 'moving'",
-    [sweep.id],
-  );
-  return rowCount === 1;
+  return changeState(db, coinSweepSaga, { id: sweep.id, from: 'moving', to: 'lending' });
 }
 
-/** Its deposits lie in the treasury, or wait for the next sweep: one commit with the gas that it took. */
+/** Marks the deposits as swept, or releases them for the next sweep, in the commit that posts the gas. */
 async function finish({ db, ledger }: SweepParts, sweep: CoinSweep, end: StepEnd): Promise<void> {
   const { id, walletId } = sweep;
   const hasMoved = end.state === 'confirmed';
-  await db.transaction(async (tx: Transaction) => {
-    const { rowCount } = await tx.query(
-      `UPDATE coin_sweeps SET status = $2, finished_at = now(), updated_at = now() WHERE id = $1 AND status = 'moving'`,
-      [id, hasMoved ? 'complete' : 'failed'],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, moveStep(id), end);
-    await tx.query(
-      `UPDATE deposits SET ${hasMoved ? 'swept_at = now()' : 'sweep_id = NULL'} WHERE sweep_id = $1 AND swept_at IS NULL`,
-      [id],
-    );
-    if (end.gasCost > 0n) await noteLent(tx, walletId, -end.gasCost);
-    if (gas !== undefined && gas.length > 0) await postSurely(tx, ledger, gas);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, coinSweepSaga, {
+      id,
+      from: 'moving',
+      to: hasMoved ? 'complete' : 'failed',
+      settle: [{ ...moveStep(id), end }],
+      post: async () => {
+        await tx.query(
+          `UPDATE deposits SET ${hasMoved ? 'swept_at = now()' : 'sweep_id = NULL'} WHERE sweep_id = $1 AND swept_at IS NULL`,
+          [id],
+        );
+        if (end.gasCost > 0n) await noteLent(tx, walletId, -end.gasCost);
+        return [];
+      },
+    }),
+  );
 }

@@ -3,9 +3,11 @@ import { multicallAddress } from '../../chains/abi.ts';
 import { encodeSubmission, type Fate, judge, readUsed } from '../../chains/authorization.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { chains } from '../../money/catalogue.ts';
+import { requireNetwork } from '../steps/parts.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../steps/take-step.ts';
@@ -16,31 +18,25 @@ import type { SweepParts } from './sweep-parts.ts';
 import { findSweep, type Sweep, type SweepItem, submitStep } from './sweep-row.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
-/** The gas wallet cannot pay for a sweep: the operator has to fill it. */
+/** The gas wallet cannot pay for a sweep. The operator must fill it. */
 class GasTankEmpty extends Error {
   override readonly name = 'GasTankEmpty';
 }
 
-/** Authorizations with less time than this are not worth sending any more. */
+/** Authorizations that expire sooner than this are not submitted. */
 const leastSecondsLeft = 60n;
 
-/** How often to look again at a sweep that only waits for the end of its authorizations. */
+/** Polling interval while a sweep waits for its authorizations to expire. */
 const waitingMs = 30_000;
 
 export function sweepHandler(parts: SweepParts): SagaHandler {
   return handleSaga(sweepSaga, (id) => findSweep(parts.db, id), {
-    signed: (sweep) => begin(parts, networkOf(parts, sweep), sweep),
-    sending: (sweep) => send(parts, networkOf(parts, sweep), sweep),
+    signed: (sweep) => begin(parts, requireNetwork(parts.networks, sweep.chain), sweep),
+    sending: (sweep) => send(parts, requireNetwork(parts.networks, sweep.chain), sweep),
   });
 }
 
-function networkOf({ networks }: SweepParts, { id, chain }: Sweep): Network {
-  const network = networks.get(chain);
-  if (network === undefined) throw new Error(`sweep ${id} is on ${chain}, which is off`);
-  return network;
-}
-
-/** Nobody but us has seen the authorizations yet; from `sending` on the provider may have, and the gas wallet is chosen. */
+/** Signed: only we have the authorizations. From `sending` on the provider may have them too, and the gas wallet is fixed. */
 async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { id, chain } = sweep;
@@ -48,11 +44,8 @@ async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise
   const gas = await houseWallet(db, 'gas', chain);
   await requireGas(network, gas.address, submission(network, sweep));
   await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE sweeps SET status = 'sending', updated_at = now() WHERE id = $1 AND status = 'signed'",
-      [id],
-    );
-    if (rowCount === 1) await planStep(tx, { saga: sweepSaga.name, ...submitStep(id), chain, wallet: gas });
+    const isFirst = await changeState(tx, sweepSaga, { id, from: 'signed', to: 'sending' });
+    if (isFirst) await planStep(tx, { saga: sweepSaga.name, ...submitStep(id), chain, wallet: gas });
   });
   checkpoint('sweep.sending');
   return 'go_on';
@@ -65,7 +58,7 @@ async function send(parts: SweepParts, network: Network, sweep: Sweep): Promise<
     data: submission(network, sweep),
   }));
   if (progress.state !== 'waiting') return settle(parts, network, sweep, progress);
-  // Those whose time is over have come to their end already; of the others nothing can be said yet.
+  // Expired authorizations can be decided now, the others not yet.
   await settle(parts, network, sweep, 'under_way');
   return progress;
 }
@@ -87,8 +80,8 @@ async function requireGas({ id, client }: Network, gasWallet: Hex, data: Hex): P
 }
 
 /**
- * Looks what has become of each authorization in the last block that was read, and writes down what is certain. `end` is how
- * our own transaction ended; it was never sent when that is left out.
+ * Reads the fate of each authorization as of the last block that the watcher has read, and records what is certain. `end` is the end of our
+ * own transaction, undefined when it was never sent.
  */
 async function settle(
   parts: SweepParts,
@@ -113,7 +106,7 @@ async function settle(
     if (rows.length === 0) return;
     await writeFates(tx, sweep, fates);
     if (finished) await finish(tx, sweep);
-    // What was refused is asked for again while its authorizations live: it may be taken yet.
+    // A refused submission is retried while its authorizations are valid, so its step stays open.
     const isOver = end !== undefined && end !== 'under_way' && (finished || end.hash !== undefined);
     const gas = isOver ? ((await settleStep(tx, submitStep(sweep.id), end)) ?? []) : [];
     if (gas.length > 0) await ledger.postWithin(tx, gas);

@@ -8,15 +8,15 @@ import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { advanceSaga } from '../steps/advance-saga.ts';
 import type { ChainStepParts } from '../steps/parts.ts';
 import { planStep } from '../steps/plan-step.ts';
-import { settleStep } from '../steps/settle-step.ts';
 import { stepCheckpoints, takeStep } from '../steps/take-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
 
 const minutes = 60_000;
 
-/** Money of the house on its way from one of its wallets to another: from a retired one, or to one that is filled. */
+/** Moves house money between house wallets: from a retired one, or to fill another. */
 export const houseMoveSaga = defineSaga({
   name: 'house_move',
   table: 'house_moves',
@@ -43,7 +43,6 @@ export const houseMoveSaga = defineSaga({
   },
 });
 
-/** Its one step on a chain. */
 function moveStep(moveId: string) {
   return { sagaId: moveId, step: 'move' } as const;
 }
@@ -56,7 +55,7 @@ export interface NewHouseMove {
   readonly atomic: bigint;
 }
 
-/** Writes down what is to be moved, before anybody is asked. One at a time per wallet and coin: otherwise nothing is begun. */
+/** Does nothing while another move of the same wallet and coin is open. */
 export async function beginHouseMove(tx: Transaction, { from, to, token, atomic }: NewHouseMove): Promise<void> {
   const { chain } = from;
   const id = newId('mov');
@@ -66,7 +65,7 @@ export async function beginHouseMove(tx: Transaction, { from, to, token, atomic 
     [id, chain, from.id, to.id, token?.address ?? null, atomic],
   );
   if (rowCount === 0) return;
-  // Native coin is no token: what becomes of it is not in the books.
+  // The books do not track native coin, so the step sets nothing aside.
   const leaves =
     token === null ? [] : [{ amount: amountOf(token.asset, atomic), recipient: to.address, stays: true as const }];
   await planStep(tx, { saga: houseMoveSaga.name, ...moveStep(id), chain, wallet: from, leaves });
@@ -109,16 +108,14 @@ async function advance(parts: HouseMoveParts, { id, to_wallet, token, atomic }: 
       : { from, token, to: to.address, atomic: BigInt(atomic) },
   );
   if (progress.state === 'waiting') return progress;
-  const status = progress.state === 'confirmed' ? 'complete' : 'failed';
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE house_moves SET status = $2, finished_at = now(), updated_at = now() WHERE id = $1 AND status = 'moving'`,
-      [id, status],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, moveStep(id), progress);
-    if (gas !== undefined && gas.length > 0) await ledger.postWithin(tx, gas);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, houseMoveSaga, {
+      id,
+      from: 'moving',
+      to: progress.state === 'confirmed' ? 'complete' : 'failed',
+      settle: [{ ...moveStep(id), end: progress }],
+    }),
+  );
   checkpoint('house_move.completed');
   return 'rest';
 }

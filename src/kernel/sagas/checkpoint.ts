@@ -1,12 +1,9 @@
-/**
- * Called between two steps of a saga, with the name of what has just been done. In the running service it does nothing;
- * a test ends the process there, and looks whether money was lost or doubled.
- */
+/** Called between two steps of a saga. The running service does nothing there; the crash test ends the process. */
 export type Checkpoint = (name: string) => void;
 
 export const noCheckpoint: Checkpoint = () => {};
 
-/** What a checkpoint throws to end the work there, as the end of the process would: nobody makes up for it. */
+/** Thrown by a checkpoint. The saga runner does not retry it, because a dead process would not either. */
 export class Ended extends Error {
   override readonly name = 'Ended';
 }

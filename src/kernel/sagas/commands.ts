@@ -13,14 +13,13 @@ export interface SagaCommandTools {
   say(line: string): void;
 }
 
-/** `paywright sagas …`: everything that is under way, and a hand for what is stuck. */
 export function addSagaCommands(program: Command, { withDatabase, sagas, details, say }: SagaCommandTools): void {
-  const command = program.command('sagas').description('what is under way: withdrawals, sweeps, bridges, moves');
+  const command = program.command('sagas').description('open sagas: withdrawals, sweeps, bridges, moves');
 
   command
     .command('list')
-    .description('every saga that is not finished, stuck ones first')
-    .option('--stuck', 'only those that take too long')
+    .description('list open sagas, stuck ones first')
+    .option('--stuck', 'only stuck sagas')
     .action(({ stuck = false }: { stuck?: boolean }) =>
       withDatabase(async (db) => {
         const open = (await listOpenSagas(db, sagas)).filter((one) => one.stuck || !stuck);
@@ -31,7 +30,7 @@ export function addSagaCommands(program: Command, { withDatabase, sagas, details
 
   command
     .command('show <id>')
-    .description('one saga with its steps on chains, finished or not')
+    .description('show one saga, open or finished, with its steps on chains')
     .action((id: string) =>
       withDatabase(async (db) => {
         for (const line of await show(db, { sagas, details }, id)) say(line);
@@ -40,7 +39,7 @@ export function addSagaCommands(program: Command, { withDatabase, sagas, details
 
   command
     .command('resume <id>')
-    .description('look at a saga now, whatever it waits for')
+    .description('run a saga now instead of at its next scheduled time')
     .action((id: string) =>
       withDatabase(async (db) => {
         const [open] = await listOpenSagas(db, sagas, { id });

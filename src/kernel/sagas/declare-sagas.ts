@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import type { Saga } from './define-saga.ts';
 
-/** Tells the database what each saga may do, for its guard. Where it knows already, nothing is written. */
+/** Writes the declarations that `guard_saga` enforces. */
 export async function declareSagas(db: Queryable, sagas: readonly Saga[]): Promise<void> {
   for (const { name, states, fixed } of sagas) {
     const next = Object.fromEntries(Object.entries(states).map(([state, { next: after }]) => [state, after]));

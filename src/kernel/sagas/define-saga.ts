@@ -1,66 +1,70 @@
 import type { Asset } from '../../money/catalogue.ts';
 
-/** One state of a saga. A state that nothing may follow is an end. */
-export interface SagaState {
-  /** The states that may come next. The database refuses any other step. */
+/** One state of a saga. A state without successors is an end. */
+export interface SagaState<PublicName extends string = string> {
+  /** The states that may come next. The database refuses any other transition. */
   readonly next: readonly string[];
-  /** What it means, or what is waited for there, for the diagram and for whoever looks at the list. */
+  /** For the operator's list and the diagram in the README. */
   readonly meaning: string;
-  /** How long it may take. After that it is stuck, and an operator is told. A state without a bound waits for a person. */
+  /** The status that the API shows. Several states may share one. */
+  readonly publicName?: PublicName;
+  /** What the API reference says about that status. One of the states that share it has it. */
+  readonly publicMeaning?: string;
+  /** After this long the saga is stuck, and an operator is alerted. A state without a bound waits for a person. */
   readonly withinMs?: number;
-  /** Nobody takes a step here by himself: a person decides. */
+  /** The saga does nothing here until a person decides. */
   readonly rests?: true;
 }
 
-/** How one is begun in the sandbox, so that the crash test can, for every saga alike. */
+/** How the crash test starts one in the sandbox. */
 type Rehearsal =
-  /** A request of somebody who was funded on the home chain, in USDC if not said otherwise; `{outside}` is an address outside. */
+  /** A request of an account that was funded on the home chain, in USDC unless `funded` says otherwise. `{outside}` is an external address. */
   | {
       readonly request: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
       readonly funded?: Asset;
     }
-  /** Begins by itself with a deposit of so-and-so much of this asset. */
+  /** A deposit of this asset starts it. */
   | { readonly deposit: Asset }
-  /** A call that somebody outside pays for with their own wallet; its path. */
+  /** The path of a call that an external wallet pays for. */
   | { readonly call: string }
-  /** Commands of the operator. */
+  /** Operator commands. */
   | { readonly commands: readonly (readonly string[])[] };
 
 /**
- * A saga, declared once: a row in a table with a state, and steps that any process may run again. From the declaration come
- * its job, its resumption, the guard in the database, the operator's list, its diagram and its crash test.
+ * A saga is a row with a state, and steps that any process may run again. From this declaration come its job, its resumption, the guard
+ * in the database, the operator's list, its diagram, its public statuses and its crash test.
  *
  * Its table has the columns id, status, status_since, waits_for, created_at, updated_at and finished_at, and the guard as
  * a trigger: `… EXECUTE FUNCTION guard_saga('<name>')`.
  */
-export interface Saga<State extends string = string> {
-  /** In the singular, as people are told of it. */
+export interface Saga<State extends string = string, PublicName extends string = string> {
+  /** In the singular. */
   readonly name: string;
   readonly table: string;
-  readonly states: Readonly<Record<State, SagaState>>;
-  /** The columns that say what was asked for. They never change. */
+  /** In the order in which the API lists their public names. */
+  readonly states: Readonly<Record<State, SagaState<PublicName>>>;
+  /** The columns of the request. They never change. */
   readonly fixed: readonly string[];
-  /** How long it may take altogether, where it can go back and forth between states: each of them may be short. */
+  /** The bound for the whole saga, where it can alternate between states that each stay within theirs. */
   readonly withinMs?: number;
-  /** SQL: the lane that its job runs in, so that one silent chain holds up no other. */
+  /** SQL: the lane of its job, so that one silent chain does not delay the others. */
   readonly lane: string;
-  /** The lanes among these that are no chains. */
+  /** The lanes that are not chains. */
   readonly ownLanes?: readonly string[];
-  /** SQL: what an operator is told of it, such as how much of what and where to. */
+  /** SQL: the operator's summary, such as the amount and the destination. */
   readonly about: string;
-  /** What of it stands in transit in the ledger while it is open: the account's kind, and SQL for how much on which chain. */
+  /** The kind of its in-transit account, and SQL for the amount and the chain that an open row accounts for. */
   readonly inTransit?: { readonly kind: string; readonly atomic: string; readonly chain: string };
-  /** Every place between two steps, in the order in which the usual way passes them. */
+  /** The names of all places between two steps, in the usual order. */
   readonly checkpoints: readonly string[];
   readonly rehearsal: Rehearsed<State>;
-  /** Other ways to go, each with the places that are to be tried there. */
+  /** Other paths, each with the checkpoints to try on it. */
   readonly otherRehearsals?: readonly (Rehearsed<State> & { readonly checkpoints: readonly string[] })[];
 }
 
 type Rehearsed<State extends string> = Rehearsal & {
-  /** The state that the rehearsal ends in. */
   readonly endsAs: State;
-  /** Providers that cannot do it. */
+  /** Wallet providers that do not support it. */
   readonly notWith?: readonly string[];
 };
 
@@ -70,26 +74,30 @@ export function defineSaga<const States extends Readonly<Record<string, SagaStat
     readonly rehearsal: Saga<Extract<keyof States, string>>['rehearsal'];
     readonly otherRehearsals?: Saga<Extract<keyof States, string>>['otherRehearsals'];
   },
-): Saga<Extract<keyof States, string>> {
+): Saga<Extract<keyof States, string>, PublicNames<States>> {
   for (const [state, { next }] of Object.entries(saga.states)) {
     const unknown = next.find((name) => !Object.hasOwn(saga.states, name));
     if (unknown !== undefined) throw new TypeError(`${saga.name} cannot go from ${state} to ${unknown}`);
   }
-  return saga as unknown as Saga<Extract<keyof States, string>>;
+  return saga as unknown as Saga<Extract<keyof States, string>, PublicNames<States>>;
 }
+
+type PublicNames<States> = {
+  [State in keyof States]: States[State] extends { readonly publicName: infer Name extends string } ? Name : never;
+}[keyof States];
 
 export function isEnd({ next }: SagaState): boolean {
   return next.length === 0;
 }
 
-/** The states in which somebody has to go on with it. */
+/** The states in which the saga has something to do. */
 export function activeStates({ states }: Saga): string[] {
   return Object.entries(states)
     .filter(([, state]) => !isEnd(state) && !state.rests)
     .map(([name]) => name);
 }
 
-/** SQL: an amount as people write it, from a column of atomic units. */
+/** SQL: an amount in decimal text, from a column of atomic units. */
 export function amountSql(atomic: string, asset: string): string {
   return `trim_scale(${atomic} / 10::numeric ^ (SELECT a.decimals FROM ledger.assets a WHERE a.symbol = ${asset})) || ' ' || ${asset}`;
 }

@@ -1,6 +1,6 @@
 import { isEnd, type Saga } from './define-saga.ts';
 
-/** The states of a saga and what may follow each, as Mermaid draws it. READMEs show it, and a test compares. */
+/** A Mermaid diagram of the saga. A test compares it with the one in the README. */
 export function drawSaga({ states }: Saga): string {
   const entries = Object.entries(states);
   const reached = new Set(entries.flatMap(([, { next }]) => next));

@@ -8,7 +8,6 @@ import { sagaMetrics } from './saga-metrics.ts';
 
 interface SagaParts {
   readonly db: Database;
-  /** Of all features. */
   readonly sagas: readonly Saga[];
 }
 

@@ -1,30 +1,29 @@
 import type { Queryable } from '../db/database.ts';
 import type { Saga } from './define-saga.ts';
 
-/** A saga that is not finished, as an operator sees it. */
 export interface OpenSaga {
   readonly saga: string;
   readonly id: string;
   readonly status: string;
   readonly about: string;
   readonly lane: string;
-  /** What it waits for: what the last step said, or else what its state means. */
+  /** What the last step has reported, or else the meaning of the state. */
   readonly waitsFor: string;
   readonly createdAt: Date;
-  /** When it came into this state. */
+  /** When it entered this state. */
   readonly since: Date;
-  /** It has been in this state, or under way, for longer than that may take. */
+  /** It has exceeded the bound of its state or of the whole saga. */
   readonly stuck: boolean;
 }
 
 export interface ListOptions {
   readonly id?: string | undefined;
-  /** As if it were so much later. */
+  /** Evaluates `stuck` this much later. */
   readonly laterMs?: number | undefined;
   readonly limit?: number;
 }
 
-/** Every saga that is not finished, those that are stuck first, then the oldest. */
+/** Open sagas: stuck ones first, then the oldest. */
 export async function listOpenSagas(
   db: Queryable,
   sagas: readonly Saga[],
@@ -58,15 +57,15 @@ export async function listOpenSagas(
     .slice(0, limit);
 }
 
-/** SQL: whether it has been in its state, or under way, for longer than that may take. Each is a parameter or a number. */
+/** SQL: whether a row exceeds the bound of its state or of the whole saga. Each argument is a parameter or a number. */
 export function isStuckSql({
   bounds,
   within,
   laterMs,
 }: {
-  /** What stuckBounds says. */
+  /** The result of stuckBounds. */
   readonly bounds: string;
-  /** How long it may take altogether, or null. */
+  /** The bound of the whole saga in milliseconds, or null. */
   readonly within: string;
   readonly laterMs: string;
 }): string {
@@ -75,7 +74,6 @@ export function isStuckSql({
     OR coalesce(created_at < ${moment} - make_interval(secs => ${within}::float8 / 1000), false))`;
 }
 
-/** How long each state may take, for isStuckSql. */
 export function stuckBounds({ states }: Saga): string {
   return JSON.stringify(
     Object.fromEntries(

@@ -7,10 +7,10 @@ import { wakeSagas } from './wake-saga.ts';
 
 const resumeJob = defineJob({ name: 'resume_sagas', payload: z.unknown(), maxAttempts: 1 });
 
-/** So many of one kind at a time that the others are not kept waiting; the next minute brings the next. */
+/** The batch per saga and minute, so that one kind of saga does not delay the others. */
 const atOnce = 1_000;
 
-/** Every minute those that nobody has looked at for a while and that have no job any more get one. */
+/** Every minute: gives a new job to open sagas that were not touched for two minutes and have lost theirs. */
 export function resumeSagasSchedule(db: Queryable, sagas: readonly Saga[]): Schedule {
   const handler = handleJob(resumeJob, async () => {
     const before = await momentAgo(db, { seconds: 120 });
@@ -19,7 +19,7 @@ export function resumeSagasSchedule(db: Queryable, sagas: readonly Saga[]): Sche
   return { at: '* * * * *', handler };
 }
 
-/** A process that was killed has left its jobs locked for a while; whoever starts takes them all up at once. */
+/** At start: a killed process has left its jobs locked for a while, so every open saga gets one at once. */
 export async function resumeAllSagas(db: Queryable, sagas: readonly Saga[]): Promise<void> {
   const before = await momentAgo(db, { seconds: 0 });
   for (const saga of sagas) {
@@ -29,7 +29,7 @@ export async function resumeAllSagas(db: Queryable, sagas: readonly Saga[]): Pro
   }
 }
 
-/** As text, which is as exact as the database is. */
+/** As text, because a Date has no microseconds. */
 async function momentAgo(db: Queryable, { seconds }: { readonly seconds: number }): Promise<string> {
   const { moment } = onlyRow(
     await db.query<{ moment: string }>('SELECT (clock_timestamp() - make_interval(secs => $1))::text AS moment', [
@@ -39,7 +39,7 @@ async function momentAgo(db: Queryable, { seconds }: { readonly seconds: number 
   return moment;
 }
 
-/** Those that were left alone for the longest time. They count as looked at now, so that the next ones come after them. */
+/** Wakes the sagas that were idle the longest, and touches them so that the next batch finds others. */
 async function wakeIdle(
   db: Queryable,
   saga: Saga,

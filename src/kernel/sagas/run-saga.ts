@@ -7,14 +7,14 @@ import { activeStates, type Saga } from './define-saga.ts';
 import { createSagaTroubles } from './saga-trouble.ts';
 import { sagaJob, wakeSaga } from './wake-saga.ts';
 
-/** What a step comes to: the next one can be taken, there is nothing more to do, or it is looked at again later. */
+/** `go_on`: run the next step now. `rest`: nothing to do. Otherwise run the same step again later. */
 export type SagaStep = 'go_on' | 'rest' | SagaWait;
 
 interface SagaWait {
   readonly lookAgainInMs: number;
-  /** What is waited for, in words for the operator. */
+  /** Shown to the operator. */
   readonly waitsFor: string;
-  /** It is not the usual wait: the log tells of it, once. */
+  /** Not an ordinary wait: the log mentions it, once. */
   readonly isTrouble?: boolean;
 }
 
@@ -23,14 +23,14 @@ interface SagaRow {
   readonly status: string;
 }
 
-/** A saga and the code that runs it: one function for each state in which there is something to do. */
+/** A saga and its code: one function for each active state. */
 export interface SagaHandler<Row extends SagaRow = SagaRow> {
   readonly saga: Saga;
   find(id: string): Promise<Row | undefined>;
   readonly steps: Readonly<Record<string, (row: Row) => Promise<SagaStep>>>;
 }
 
-/** Each step may be taken any number of times, by any process, with the same result. */
+/** Any process may run each step any number of times, with the same result. */
 export function handleSaga<State extends string, Row extends SagaRow>(
   saga: Saga<State>,
   find: (id: string) => Promise<Row | undefined>,
@@ -50,16 +50,15 @@ export interface SagaRunnerParts {
 }
 
 export interface SagaRunner {
-  /** Takes one saga as far as it goes now, and sees to it that somebody looks again if that is not the end. */
+  /** Runs one saga as far as it goes now, and schedules the next run if it is not finished. */
   advance(call: { readonly saga: string; readonly id: string }): Promise<void>;
-  /** The job of each lane. */
   jobs(lanes: Iterable<string>): JobHandler[];
 }
 
-/** How long to leave what has failed alone: longer each time, and what asks for more gets more. */
+/** Exponential backoff. An error with a longer `retryAfterMs` prevails. */
 const backOff = { from: 1_000, most: 60_000 };
 
-/** How many sagas' failures are remembered at most. Whoever is forgotten begins with short waits again. */
+/** The most sagas whose failures are counted. A forgotten one starts again with the shortest backoff. */
 const mostFailing = 10_000;
 
 export function createSagaRunner({ db, logger, handlers }: SagaRunnerParts): SagaRunner {
@@ -82,7 +81,7 @@ export function createSagaRunner({ db, logger, handlers }: SagaRunnerParts): Sag
     }
   }
 
-  /** Nothing that goes wrong ends a saga: it is looked at again, later each time. */
+  /** No error ends a saga: it is retried with backoff. */
   function waitOut(id: string, error: unknown): SagaWait {
     if (error instanceof Ended) throw error;
     const failed = (failures.get(id) ?? 0) + 1;

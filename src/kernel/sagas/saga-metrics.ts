@@ -3,14 +3,14 @@ import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric
 import type { Saga } from './define-saga.ts';
 import { isStuckSql, stuckBounds } from './list-sagas.ts';
 
-/** What is under way, saga by saga, by the index that each has of those that are not finished. */
+/** Counts the open rows of each saga, by its partial index on them. */
 export function sagaMetrics(db: Queryable, sagas: readonly Saga[]): MetricSource {
   return defineMetrics({
     name: 'sagas',
     metrics: {
-      paywright_sagas_open: { type: 'gauge', help: 'Sagas that are not finished.' },
-      paywright_sagas_stuck: { type: 'gauge', help: 'Those of them that take longer than they may.' },
-      paywright_sagas_oldest_seconds: { type: 'gauge', help: 'The age of the oldest that is not finished.' },
+      paywright_sagas_open: { type: 'gauge', help: 'Open sagas.' },
+      paywright_sagas_stuck: { type: 'gauge', help: 'Open sagas that have exceeded their time bound.' },
+      paywright_sagas_oldest_seconds: { type: 'gauge', help: 'The age of the oldest open saga.' },
     },
     maxAgeMs: 10_000,
     async read() {

@@ -1,11 +1,11 @@
 import type { Logger } from '../log/logger.ts';
 
-/** Trouble that has not been met for this long is news when it comes again. */
+/** The same trouble is logged again after this long without it. */
 const rememberedMs = 10 * 60_000;
 
 const mostRemembered = 1_000;
 
-/** However many sagas wait for the same thing, and however often each tries, the log says it once. */
+/** Logs each trouble once, however many sagas wait for the same thing and however often they retry. */
 export interface SagaTroubles {
   tell(where: { readonly saga: string; readonly id: string; readonly lane: string }, trouble: string): void;
 }

@@ -1,9 +1,9 @@
 /**
- * Lets only so many sagas ask one outside party at once, of all that this process could run: a shop or a chain that stays silent
- * delays the sagas that need it, and leaves the other slots of the lane to everybody else.
+ * Limits how many sagas of this process call one external party at a time. A silent shop or chain delays only the sagas that need it,
+ * and leaves the lane's other slots free.
  */
 export interface Turns {
-  /** Undefined when that party has all its turns: then the saga is woken as soon as one of them ends. */
+  /** Undefined when the party has no free turn. The saga is woken when one ends. */
   take<Result>(
     turn: { readonly of: string; readonly id: string },
     work: () => Promise<Result>,
@@ -12,11 +12,11 @@ export interface Turns {
 
 interface Busy {
   turns: number;
-  /** In the order in which they came. A saga that was decided meanwhile is woken in vain. */
+  /** First come, first served. */
   readonly waiting: Set<string>;
 }
 
-/** Whoever has not taken its turn by then was decided meanwhile, or another process has it: the next one is woken. */
+/** A woken saga that does not take its turn within this time has finished or runs elsewhere, so the next one is woken. */
 const comesWithinMs = 1_000;
 
 export function createTurns({ most, wake }: { readonly most: number; wake(id: string): Promise<void> }): Turns {

@@ -4,25 +4,24 @@ import { defineJob, enqueue, enqueueAll, type Job } from '../jobs/define-job.ts'
 
 const payload = z.object({ saga: z.string(), id: z.string() });
 
-/** One saga, as far as it goes now. Each lane has slots of its own, so that what is silent holds up nobody else. */
+/** Runs one saga as far as it goes now. Each lane has its own slots, so that a silent party delays only its own lane. */
 export function sagaJob(lane: string): Job<typeof payload> {
   return defineJob({ name: `saga_${lane}`, payload, maxAttempts: 25, lane });
 }
 
 export interface SagaCall {
-  /** The name of the saga. */
   readonly saga: string;
   readonly id: string;
   readonly lane: string;
   readonly delayMs?: number;
 }
 
-/** Lets somebody go on with a saga, now or later, once the caller's commit is there. */
+/** Schedules a saga, now or later, in the caller's commit. */
 export async function wakeSaga(tx: Queryable, { saga, id, lane, delayMs = 0 }: SagaCall): Promise<void> {
   await enqueue(tx, sagaJob(lane), { saga, id }, { key: id, delayMs, unlessSooner: delayMs > 0 });
 }
 
-/** Lets somebody go on with many sagas of one lane, in one order for everybody, so that nobody waits in a circle. */
+/** Schedules many sagas of one lane, sorted by id so that concurrent callers cannot deadlock. */
 export async function wakeSagas(
   tx: Queryable,
   lane: string,

@@ -6,26 +6,26 @@ import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { chains } from '../../money/catalogue.ts';
 import { bridgeErrors } from './errors.ts';
 
-/** What the protocol says on the chain where something is to be burnt, in one question. */
+/** The protocol's terms on the source chain. */
 export interface ProtocolTerms {
   readonly paused: boolean;
-  /** The most that one message may carry, in atomic units. */
+  /** The maximum per message, in atomic units. */
   readonly burnLimit: bigint;
-  /** What it keeps at least, in atomic units. */
+  /** The protocol's minimum fee, in atomic units. */
   readonly minFee: bigint;
 }
 
-/** Of what is burnt, the protocol may keep a hundredth. Circle takes nothing today for transfers that wait for finality. */
+/** The protocol may keep 1 % at most. Circle charges nothing today for transfers that wait for finality. */
 const mostKept = 100n;
 
-/** Why the protocol is too dear now, undefined when it is not. */
+/** The reason why the protocol's fee is too high; undefined when it is not. */
 export function tooDear({ minFee }: Pick<ProtocolTerms, 'minFee'>, { asset, atomic }: Amount): string | undefined {
   if (minFee * mostKept <= atomic) return undefined;
   const kept = toDecimalText(amountOf(asset, minFee));
   return `The cross-chain protocol would keep ${kept} ${asset} now, which is more than 1 % of what it carries.`;
 }
 
-/** Refuses what the protocol would not carry now. Asked before anything is taken from anybody. Answers what it would keep. */
+/** Refuses a transfer that the protocol would not accept now, before the balance is debited. Answers the protocol's fee. */
 export async function refuseUnbridgeable(from: Network, to: Network, amount: Amount): Promise<Amount> {
   const [terms, isPausedThere] = await Promise.all([askTerms(from, amount), isPaused(to)]).catch((error: unknown) => {
     if (!(error instanceof BaseError)) throw error;
@@ -63,8 +63,8 @@ export async function askTerms(network: Network, { atomic }: Amount): Promise<Pr
 }
 
 /**
- * The first contracts of this version take no minimum fee, and do not know the question. Later ones refuse it with words when
- * the amount is so small that the fee would be all of it.
+ * The first contracts of this version have no minimum fee, and revert without data. Later ones revert with a reason when the fee would
+ * consume the whole amount.
  */
 function feeWithoutAnswer(error: Error | undefined, atomic: bigint): bigint {
   const refused = error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionRevertedError);

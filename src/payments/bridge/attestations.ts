@@ -1,16 +1,16 @@
 import type { Hex } from 'viem';
 
-/** What the attestation service says of the messages of one transaction. */
+/** The attestation service's answer about the messages of one transaction. */
 export type Attestation =
-  /** It was not asked: others have used up what may be asked of it now. */
+  /** Not asked, because of the rate limit. */
   | { readonly state: 'not_asked'; readonly lookAgainInMs: number }
-  /** It has not seen the burn yet. */
+  /** The service does not know the burn yet. */
   | { readonly state: 'unknown' }
   | {
       readonly state: 'known';
-      /** Those that are attested, each with the nonce that the service has given it. */
+      /** Each with the nonce that the service has assigned. */
       readonly attested: readonly AttestedMessage[];
-      /** Why others are not: undefined when there are no others. */
+      /** Why other messages are not attested yet. Undefined when there are none. */
       readonly pending?: string;
     };
 
@@ -19,8 +19,8 @@ export interface AttestedMessage {
   readonly attestation: Hex;
 }
 
-/** Whoever attests that something was burnt on one chain, so that it can be minted on another. Its adapters are in adapters/. */
+/** The service that attests burns, so that they can be minted on another chain. */
 export interface Attestations {
-  /** Throws when the service cannot be asked now, with `retryAfterMs` where it is known when it can. */
+  /** Throws when the service does not answer, with `retryAfterMs` if that is known. */
   find(burnt: { readonly domain: number; readonly txHash: Hex }): Promise<Attestation>;
 }

@@ -1,6 +1,7 @@
 import { findReceipt } from '../../chains/find-receipt.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { nameProof } from '../../custody/steps/match-arrival.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import { messageProof } from '../../custody/steps/receipt-proofs.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -13,19 +14,19 @@ import { type Bridge, burnStep, mintStep } from './bridge.ts';
 import { burnAgainOrWait } from './burn-again.ts';
 import { findBurner } from './burner.ts';
 import { type BurnMessage, readBurnMessage } from './message.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
-/** Often at first, then ever less: it takes seconds here and a quarter of an hour there. */
+/** Polls less often the longer it takes: seconds on some chains, a quarter of an hour on others. */
 const lookEvery = { from: 400, most: 20_000 };
 
-/** How many bridges ask one source chain at once. The lane has this many slots for each chain, and some more. */
+/** How many bridges ask one source chain at once. The lane has this many slots per chain, and a few more. */
 export const turnsPerSource = 2;
 
-/** A bridge that finds no turn is woken when one ends. It looks by itself this much later, should it not be woken. */
+/** A bridge without a turn is woken when one ends. It tries by itself this much later, in case it is not woken. */
 const turnPatienceMs = 10_000;
 
-/** The step of a bridge that waits for its attestation. All bridges of this process share the turns of their source chains. */
+/** All bridges of this process share the turns of their source chains. */
 export function attestationStep(parts: BridgeParts): (bridge: Bridge) => Promise<SagaStep> {
   const { db } = parts;
   const turns = createTurns({
@@ -35,7 +36,6 @@ export function attestationStep(parts: BridgeParts): (bridge: Bridge) => Promise
   return (bridge) => awaitAttestation(parts, bridge, turns);
 }
 
-/** Waiting for the attestation: asked for within the service's limits, and compared with what was burnt. */
 async function awaitAttestation(parts: BridgeParts, bridge: Bridge, turns: Turns): Promise<SagaStep> {
   const { attestations, checkpoint = noCheckpoint } = parts;
   const { id, from, burnHash } = bridge;
@@ -43,7 +43,7 @@ async function awaitAttestation(parts: BridgeParts, bridge: Bridge, turns: Turns
   const found = await attestations.find({ domain: chains[from].domain, txHash: burnHash });
   if (found.state === 'not_asked')
     return { lookAgainInMs: found.lookAgainInMs, waitsFor: 'its turn to be asked about' };
-  // What was attested once can be delivered whatever becomes of the burn, by anybody: another burn would bring it twice.
+  // Anybody can deliver an attested message, even if the burn is undone: another burn would mint twice.
   const mayBurnAgain = found.state === 'unknown' && bridge.messageNonce === null;
   if (mayBurnAgain) {
     const looked = await turns.take({ of: from, id }, () => lookAtBurn(parts, bridge));
@@ -71,7 +71,7 @@ interface OurMessage extends AttestedMessage {
   readonly read: BurnMessage;
 }
 
-/** The service is believed about the nonce alone: everything else is what we have asked to burn. */
+/** Only the nonce is taken from the service. Everything else must match our burn. */
 async function findOurs(
   { db }: BridgeParts,
   bridge: Bridge,
@@ -89,7 +89,7 @@ async function findOurs(
       read.mintRecipient === BigInt(mintRecipient ?? 0) &&
       read.burnToken === BigInt(chains[from].tokens.USDC) &&
       read.messageSender === BigInt(burner.address) &&
-      // Signed anew it is the same message: another nonce would be another one.
+      // A message that is attested again keeps its nonce.
       (bridge.messageNonce === null || bridge.messageNonce === read.nonce)
     )
       return { ...attested, read };
@@ -97,33 +97,29 @@ async function findOurs(
   return undefined;
 }
 
-/** From here on the arrival is known by its nonce, whoever brings it. */
-async function beginMinting({ db }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
+/** From here on the arrival is recognised by the message's nonce, no matter who delivers it. */
+async function beginMinting({ db, ledger }: BridgeParts, bridge: Bridge, ours: OurMessage): Promise<void> {
   const { id, from, to, amount } = bridge;
   const { message, attestation, read } = ours;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'minting', message = $2, attestation = $3, message_nonce = $4, mints = mints + 1,
-          updated_at = now()
-        WHERE id = $1 AND status = 'waiting_attestation' AND mints = $5`,
-      [id, message, attestation, read.nonce, bridge.mints],
-    );
-    if (rowCount === 0) return;
-    const proof = messageProof(chains[from].domain, read.nonce);
-    await nameProof(tx, { ...burnStep(bridge), asset: amount.asset, proof });
-    await planStep(tx, {
-      saga: bridgeSaga.name,
-      ...mintStep({ id, mints: bridge.mints + 1 }),
-      chain: to,
-      wallet: await houseWallet(tx, 'bridge', to),
-    });
-  });
+  const mints = bridge.mints + 1;
+  const proof = messageProof(chains[from].domain, read.nonce);
+  await db.transaction(async (tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'waiting_attestation',
+      where: { mints: bridge.mints },
+      to: 'minting',
+      set: { message, attestation, messageNonce: read.nonce, mints },
+      alongside: () => nameProof(tx, { ...burnStep(bridge), asset: amount.asset, proof }),
+      plan: [{ ...mintStep({ id, mints }), chain: to, wallet: await houseWallet(tx, 'bridge', to) }],
+    }),
+  );
 }
 
-/** Asks the source chain, which may be silent. */
+/** Asks the source chain, which may not answer. */
 async function lookAtBurn(parts: BridgeParts, bridge: Bridge): Promise<'is_there' | SagaStep> {
   const { from, burnHash } = bridge;
-  const { client } = reachedNetwork(parts.networks, from);
+  const { client } = requireNetwork(parts.networks, from);
   const isThere = burnHash !== null && (await findReceipt(client, burnHash))?.status === 'success';
   return isThere ? 'is_there' : burnAgainOrWait(parts, bridge);
 }

@@ -11,11 +11,11 @@ export interface Bridge {
   readonly accountId: bigint;
   readonly from: ChainId;
   readonly to: ChainId;
-  /** What is burnt. */
+  /** The amount that is burned. */
   readonly amount: Amount;
-  /** What the gas of both ends costs its owner: it left the balance beside the amount. */
+  /** The gas of both chains, debited in addition to the amount. */
   readonly gasFee: Amount;
-  /** Who began it: a request, or a deposit that is carried home. */
+  /** A request, or a deposit that is moved to the home chain. */
   readonly origin: 'request' | 'deposit';
   /** The house wallet that burns. */
   readonly burnerId: string;
@@ -36,17 +36,15 @@ export interface Bridge {
   readonly createdAt: Date;
 }
 
-/** What has left the balance. */
+/** The debited amount. */
 export const takenFor = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
 
-/** Where it was taken from, and goes back to if it cannot be burnt. */
+/** The account that was debited, and that is refunded if nothing can be burned. */
 export function sourceOf(bridge: Pick<Bridge, 'accountId' | 'from' | 'amount' | 'origin'>): AccountId {
   const { accountId, from, amount, origin } = bridge;
   return origin === 'deposit' ? heldAccount(accountId, amount.asset, from) : userAccount(accountId, amount.asset, from);
 }
 
-export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
-export const approveStep = (id: string) => ({ sagaId: id, step: 'approve' });
 export const burnStep = ({ id, burns }: Pick<Bridge, 'id' | 'burns'>) => ({
   sagaId: id,
   step: numberedStep('burn', burns),
@@ -55,16 +53,13 @@ export const mintStep = ({ id, mints }: Pick<Bridge, 'id' | 'mints'>) => ({
   sagaId: id,
   step: numberedStep('mint', mints),
 });
-/** What was refused is asked for anew, under another key. */
-export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
-export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
 
 export async function findBridge(db: Queryable, id: string): Promise<Bridge | undefined> {
   const { rows } = await db.query<BridgeRow>(`${selectBridge} WHERE id = $1`, [id]);
   return rows[0] && toBridge(rows[0]);
 }
 
-/** What was sent to deliver it is shown before it has arrived; then what has brought it counts, whoever sent that. */
+/** Until the mint has arrived, our own delivery is shown. Then the transaction that delivered it counts, no matter who sent that. */
 export const selectBridge = `SELECT id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status, reached,
     burns, max_fee, mint_recipient, burn_nonce, message, attestation, message_nonce, mints, minted, error, created_at,
     coalesce(burn_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = bridges.id

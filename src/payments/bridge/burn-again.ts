@@ -1,24 +1,26 @@
 import type { Hex } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findSpender } from '../../chains/find-spender.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
 import { endArrivals } from '../../custody/steps/match-arrival.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import { type Bridge, burnStep } from './bridge.ts';
-import { burnPosting, planBurn } from './burn.ts';
+import { burnPosting, stepToBurn } from './burn.ts';
 import { findBurner } from './burner.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
 
 const patienceMs = 10_000;
 
-/** How far back its block may lie from where it was: a reorganisation can move it either way. */
+/** How many blocks earlier a reorg may have moved the burn. */
 const mostMoved = 100n;
 
 /**
- * The burn is not on the chain where it was: a reorganisation deeper than the confirmations has undone it. As long as its
- * nonce is free it can come back, and it is sent again. Only when the transaction that has used the nonce is known, is in
- * a block that counts as final and has burnt nothing, can it never come back, and is burnt again.
+ * A reorg deeper than the confirmations has undone the burn. While its account nonce is free, the same transaction is sent again. Only
+ * when another transaction has used the nonce, in a block that counts as final, can the burn never come back: then the amount is burned
+ * again.
  */
 export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const { provider } = parts;
@@ -26,7 +28,7 @@ export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promi
   const wait = { lookAgainInMs: patienceMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
   const step = await findStep(parts.db, burnStep(bridge));
   if (burnNonce === null || step?.providerRef == null || step.blockNumber === null) return wait;
-  const { client, confirmations } = reachedNetwork(parts.networks, from);
+  const { client, confirmations } = requireNetwork(parts.networks, from);
   const { address } = await findBurner(parts.db, bridge);
   const spender = await findSpender(client, {
     address,
@@ -48,7 +50,7 @@ export async function burnAgainOrWait(parts: BridgeParts, bridge: Bridge): Promi
   return { lookAgainInMs: 0, waitsFor: 'its second burn' };
 }
 
-/** A burn that was stuck was sent again with a higher fee: any of these may be the one on the chain now. */
+/** A stuck burn is resubmitted with a higher fee, and any of these transactions may be on the chain now. */
 async function isOurs({ db }: BridgeParts, { id }: ChainStep, hash: Hex): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM chain_steps WHERE id = $1 AND (hash = $2 OR $2 = ANY (hashes))
@@ -67,16 +69,18 @@ async function burnAgain(parts: BridgeParts, bridge: Bridge, spender: Hex): Prom
   const { db, ledger, logger } = parts;
   const { id, from: chain, burnHash, mintRecipient } = bridge;
   if (mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'burning', burns = burns + 1, burn_hash = NULL, burn_nonce = NULL, updated_at = now()
-        WHERE id = $1 AND status = 'waiting_attestation' AND burns = $2`,
-      [id, bridge.burns],
-    );
-    if (rowCount === 0) return;
-    await endArrivals(tx, burnStep(bridge));
-    await planBurn(tx, { ...bridge, burns: bridge.burns + 1 }, mintRecipient);
-    await postSurely(tx, ledger, [burnPosting(bridge, 'undone')]);
-  });
+  const burns = bridge.burns + 1;
+  await db.transaction(async (tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'waiting_attestation',
+      where: { burns: bridge.burns },
+      to: 'burning',
+      set: { burns, burnHash: null, burnNonce: null },
+      alongside: () => endArrivals(tx, burnStep(bridge)),
+      plan: [await stepToBurn(tx, { ...bridge, burns }, mintRecipient)],
+      post: [burnPosting(bridge, 'undone')],
+    }),
+  );
   logger.error({ bridge: id, chain, txHash: burnHash, spender }, 'a burn was undone for good: it is burnt again');
 }

@@ -1,33 +1,34 @@
 import { encodeFunctionData, type Hex, isAddressEqual, pad, TransactionNotFoundError, zeroHash } from 'viem';
 import { cctp, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
+import type { NewStep } from '../../custody/steps/plan-step.ts';
+import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
 import { askTerms, tooDear } from './ask-protocol.ts';
-import { approveStep, type Bridge, burnStep } from './bridge.ts';
+import { type Bridge, burnStep } from './bridge.ts';
 import { findBurner } from './burner.ts';
 import { failBridge } from './give-back.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
 import { recallBurn } from './recall-burn.ts';
 import { bridgeSaga } from './saga.ts';
 
 /**
- * What the burn will say is decided once, because it is asked for under one key: the fee it allows, and who gets the mint. If the
- * protocol has become too dear since the transfer was accepted, nothing is burnt and the whole amount comes back.
+ * Fixes the terms of the burn once, because it is requested under one key: the maximum fee and the recipient of the mint. If the protocol's
+ * fee has become too high since the transfer was accepted, nothing is burned and the whole amount is refunded.
  */
 export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepEnd): Promise<void> {
   const { db, ledger, networks } = parts;
   const { id, from, to, amount } = bridge;
-  const { minFee } = await askTerms(reachedNetwork(networks, from), amount);
+  const { minFee } = await askTerms(requireNetwork(networks, from), amount);
   const trouble = tooDear({ minFee }, amount);
   if (trouble !== undefined) return failBridge(parts, bridge, end, trouble);
   await db.transaction(async (tx) => {
@@ -35,24 +36,24 @@ export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepE
       maxFee: minFee,
       recipient: (await houseWallet(tx, 'treasury', to)).address,
     };
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'burning', max_fee = $2, mint_recipient = $3, updated_at = now()
-        WHERE id = $1 AND status = 'approving'`,
-      [id, maxFee, recipient.toLowerCase()],
-    );
-    if (rowCount === 0) return;
-    await planBurn(tx, bridge, recipient);
-    await postSurely(tx, ledger, (await settleStep(tx, approveStep(id), end)) ?? []);
+    return advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'approving',
+      to: 'burning',
+      set: { maxFee, mintRecipient: recipient.toLowerCase() },
+      settle: [{ ...approveStep(id), end }],
+      plan: [await stepToBurn(tx, bridge, recipient)],
+    });
   });
 }
 
 /**
- * The burn is what brings the mint, whoever delivers the message: so it is the burn that expects it. Which message it is, and
- * what the protocol keeps of it, is known only when it is attested.
+ * The burn step expects the mint, because anybody may deliver the message. The message's nonce and the protocol's fee are known only when
+ * it is attested.
  */
-export async function planBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<void> {
+export async function stepToBurn(tx: Transaction, bridge: Bridge, recipient: Hex): Promise<NewStep> {
   const { from, to, amount } = bridge;
-  await planStep(tx, {
+  return {
     saga: bridgeSaga.name,
     ...burnStep(bridge),
     chain: from,
@@ -67,11 +68,11 @@ export async function planBurn(tx: Transaction, bridge: Bridge, recipient: Hex):
         knownBy: { proof: null },
       },
     ],
-  });
+  };
 }
 
 export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
-  const { checkpoint = noCheckpoint } = parts;
+  const { db, ledger, checkpoint = noCheckpoint } = parts;
   const { id, from, to, amount, maxFee, mintRecipient } = bridge;
   if (maxFee === null || mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
   const progress = await takeStep(parts, burnStep(bridge), (wallet) => ({
@@ -85,7 +86,7 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
         chains[to].domain,
         pad(mintRecipient),
         chains[from].tokens.USDC,
-        // Anybody may deliver it: then it arrives even if we cannot.
+        // Anybody may deliver the message, so that it arrives even if we cannot.
         zeroHash,
         maxFee,
         standardFinality,
@@ -99,35 +100,24 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   }
   const sent = await findSent(parts, bridge, progress.hash);
   if (sent === undefined) return sendAgain(parts, bridge);
-  await completeBurn(parts, bridge, progress, sent.nonce);
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'burning',
+      to: 'waiting_attestation',
+      set: { burnHash: progress.hash, burnNonce: sent.nonce },
+      settle: [{ ...burnStep(bridge), end: progress }],
+      post: [burnPosting(bridge, 'burnt')],
+    }),
+  );
   checkpoint('bridge.burnt');
-  // From here on the attestation service is asked, in a lane of its own.
+  // The next step asks the attestation service, in another lane.
   return { lookAgainInMs: 0, waitsFor: 'its attestation' };
 }
 
-/** It is on no chain now: it has left the custody of the one, and is owed to us on the other. */
-async function completeBurn(
-  parts: BridgeParts,
-  bridge: Bridge,
-  end: Extract<StepEnd, { state: 'confirmed' }>,
-  nonce: number | null,
-): Promise<void> {
-  const { db, ledger } = parts;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'waiting_attestation', burn_hash = $2, burn_nonce = $3, updated_at = now()
-        WHERE id = $1 AND status = 'burning'`,
-      [bridge.id, end.hash, nonce],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, burnStep(bridge), end);
-    await postSurely(tx, ledger, [burnPosting(bridge, 'burnt'), ...(gas ?? [])]);
-  });
-}
-
 /**
- * The burn as it is on the chain, undefined when it is there no more. Its nonce is null when another than the wallet itself has
- * sent it: it says nothing about the burn then.
+ * The burn on the chain; undefined when it is no longer there. The nonce is null when another account has sent the transaction, because then
+ * it says nothing about the burn.
  */
 async function findSent(
   { db, networks }: BridgeParts,
@@ -135,7 +125,7 @@ async function findSent(
   hash: Hex,
 ): Promise<{ readonly nonce: number | null } | undefined> {
   const { address } = await findBurner(db, bridge);
-  const { client } = reachedNetwork(networks, bridge.from);
+  const { client } = requireNetwork(networks, bridge.from);
   const sent = await client.getTransaction({ hash }).catch((error: unknown) => {
     if (error instanceof TransactionNotFoundError) return undefined;
     throw error;
@@ -144,18 +134,15 @@ async function findSent(
   return { nonce: isAddressEqual(sent.from, address) ? sent.nonce : null };
 }
 
-/** A reorganisation has undone it since the provider called it final, and before it came into the books. */
+/** A reorg has undone the burn after the provider called it final and before it was posted. */
 async function sendAgain({ db, networks, provider }: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const step = await findStep(db, burnStep(bridge));
   if (step?.providerRef != null) await provider.sendAgain(bridge.from, step.providerRef);
-  const { pollMs } = reachedNetwork(networks, bridge.from);
+  const { pollMs } = requireNetwork(networks, bridge.from);
   return { lookAgainInMs: pollMs, waitsFor: 'its burn to come back to the chain', isTrouble: true };
 }
 
-/**
- * What a burn does to the books of both chains, or takes back when a reorganisation has undone it. With it the house has earned
- * what its owner pays for the gas: from here on nothing comes back.
- */
+/** Posts a burn on both chains, or reverses it after a reorg. With the burn the house earns the gas fee. */
 export function burnPosting({ id, burns, from, to, amount, gasFee }: Bridge, what: 'burnt' | 'undone'): Posting {
   const { asset } = amount;
   const sign = what === 'burnt' ? 1n : -1n;

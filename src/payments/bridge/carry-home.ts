@@ -17,13 +17,13 @@ export interface CarryHomeParts {
   readonly networks: Networks;
   readonly gasCosts: GasCosts;
   readonly logger: Logger;
-  /** From which amount it is worth the gas, in atomic units of USDC. */
+  /** The smallest amount worth moving, in atomic units of USDC. */
   readonly minimum: (chain: ChainId) => bigint;
-  /** How many accounts are read at once. */
+  /** Accounts per query. */
   readonly pageSize?: number;
 }
 
-/** Carries home what was deposited on chains where its owner keeps nothing, as long as the process runs. */
+/** One loop per chain moves deposits to the home chain, for accounts that have no cross-chain wallet there. */
 export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly pollMs: number }): Loop[] {
   const { networks, logger } = parts;
   if (!networks.has(homeChain)) return [];
@@ -42,18 +42,18 @@ export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly 
     );
 }
 
-/** Its owner has not asked for it, so the gas is a small part of what is carried. */
+/** The owner has not asked for the transfer, so its gas must be a small part of the amount. */
 const timesGas = 10n;
 
 const larger = (one: bigint, other: bigint) => (one > other ? one : other);
 
-/** What is to be carried home now: one that could not be burnt is left alone for a while. */
+/** Deposits that are due. After a failed burn a deposit waits until `carry_after`. */
 const isDue = `chain = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
   AND (carry_after IS NULL OR carry_after < now())`;
 
 /**
- * One bridge for each account with enough, for all that waits. Two processes at once begin one, not two. Everybody is looked at,
- * page by page: those who cannot be carried now would otherwise keep their places at the front for ever.
+ * Opens one bridge for each account whose deposits are worth it. Two processes at once open only one. All pages are read, because accounts
+ * that cannot be served now would otherwise fill the first page forever.
  */
 export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<void> {
   const { db, networks, gasCosts, minimum, pageSize = 100 } = parts;
@@ -69,12 +69,12 @@ export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<
       [chain, least, pageSize, after],
     );
     for (const { account_id, atomic } of rows) {
-      // For each anew: the fee depends on the amount, and nobody's is anybody else's.
+      // The protocol's fee depends on the amount.
       const amount = amountOf('USDC', BigInt(atomic) - gasFee.atomic);
       const terms = await askTerms(network, amount);
       if (terms.paused) return;
       if (tooDear(terms, amount) !== undefined) continue;
-      // Whatever keeps one from going home keeps nobody else.
+      // A failure of one account must not stop the others.
       await carry(parts, { ...terms, accountId: account_id, chain, gasFee, least }).catch((error: unknown) => {
         parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
       });
@@ -101,7 +101,7 @@ async function carry(
       `SELECT id, atomic FROM deposits WHERE ${isDue} AND account_id = $2 ORDER BY id FOR UPDATE`,
       [chain, accountId],
     );
-    // As many as one message takes; the others are the next bridge's.
+    // As many deposits as one message may carry. The next bridge takes the others.
     const carried: string[] = [];
     let sum = 0n;
     for (const { id, atomic } of rows) {
@@ -109,7 +109,7 @@ async function carry(
       sum += BigInt(atomic);
       carried.push(id);
     }
-    // Another process may have been quicker.
+    // Another process may have been faster.
     if (sum < least || sum - gasFee.atomic <= minFee) return;
     const { outcome } = await openBridge(tx, ledger, {
       accountId,

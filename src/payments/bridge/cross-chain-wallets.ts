@@ -13,18 +13,18 @@ import { type ChainId, type Currency, chains, homeChain } from '../../money/cata
 
 export interface CrossChainWallet {
   readonly wallet: UserWallet;
-  /** Whether USDC that arrives stays; otherwise it is carried home. */
+  /** Whether arriving USDC stays here. Otherwise it is moved to the home chain. */
   readonly keeps: boolean;
   readonly usdc: Amount;
-  /** Null where there is no such token. */
+  /** Null where the chain has no EURC. */
   readonly eurc: Amount | null;
-  /** What has arrived, and is not on its way home yet. */
+  /** Deposits that wait to be moved to the home chain. */
   readonly waiting: Amount;
 }
 
 /**
- * From now on what arrives there stays, and what waits to be carried home is at hand there instead. Answers the posting for
- * that, for the caller to post in the same commit.
+ * From now on arriving USDC stays on this chain, and deposits that wait to be moved become spendable here. Answers the postings for the
+ * caller's commit.
  */
 export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainId): Promise<Posting[]> {
   if (chain === homeChain) return [];
@@ -53,10 +53,7 @@ export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainI
   ];
 }
 
-/**
- * Those that keep what arrives, and beside them wherever something has arrived. On a chain that is switched off only what holds
- * something: it is its owner's all the same.
- */
+/** The chains that the account keeps, and those where it has a balance. On a disabled chain only the latter. */
 export async function listCrossChainWallets(
   parts: { readonly db: Database; readonly networks: Networks; readonly provider: WalletProvider },
   accountId: bigint,

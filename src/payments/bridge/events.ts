@@ -8,13 +8,12 @@ export const bridgeEvents: readonly EventType[] = [
       const { amount, fee } = posting;
       return {
         ...describeMoney(posting),
-        // The gas of both ends, and what the protocol has kept.
+        // The gas of both chains and the protocol's fee.
         ...(fee.atomic > 0n && { fee: figure(fee) }),
         received: figure(subtract(amount, fee)),
         ...detailsOf(posting),
       };
     },
   },
-  // What failed comes back whole.
   { name: 'bridge.failed' },
 ];

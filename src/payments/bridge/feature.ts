@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Feature } from '../../kernel/feature.ts';
+import { pictureOf } from '../../kernel/sagas/public-status.ts';
 import { defineSettings, type Mode } from '../../kernel/settings.ts';
 import { type ChainId, chainIds, chains, homeChain } from '../../money/catalogue.ts';
 import { counted } from '../../money/in-words.ts';
@@ -10,15 +11,13 @@ import { bridgeEvents } from './events.ts';
 import type { BridgeParts } from './parts.ts';
 import { type BridgeRouteParts, bridgeRoutes } from './routes.ts';
 import { bridgeSaga } from './saga.ts';
-import { bridgePicture } from './state-picture.ts';
 import { crossChainWalletRoutes } from './wallet-routes.ts';
 
 interface BridgeSettings {
-  /** From which amount a deposit on another chain is worth the gas to carry it home, in atomic units of USDC. */
+  /** The smallest deposit on another chain that is moved to the home chain, in atomic units of USDC. */
   readonly carryMinimum: ReadonlyMap<ChainId, bigint>;
 }
 
-/** As the operator would write them. */
 const usualMinimums = chainIds
   .filter((id) => id !== homeChain)
   .map((id) => `${id}=${chains[id].carryHomeFrom}`)
@@ -47,7 +46,7 @@ export const bridge: Feature<{
     {
       name: 'Cross-chain',
       description: `USDC between ${counted(chainIds.length)} chains over Circle’s cross-chain protocol: burnt on the one, minted on the other.`,
-      states: bridgePicture,
+      states: pictureOf(bridgeSaga, 'The states of a cross-chain transfer'),
     },
   ],
   events: bridgeEvents,

@@ -2,21 +2,21 @@ import type { GasCosts, GasWork } from '../../custody/treasury/gas-costs.ts';
 import { type Amount, add, amountOf } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
-/** To fill the wallet that burns, to allow the protocol to take the amount, and to burn it. */
+/** Fill the wallet, approve the protocol, burn. */
 export const leavingWork: GasWork = { gas: 250_000n, bytes: 750n };
 
-/** To deliver the message. */
+/** Deliver the message. */
 export const arrivingWork: GasWork = { gas: 200_000n, bytes: 850n };
 
-/** What the gas of a cross-chain transfer costs on one chain, in USDC. */
+/** The gas of a cross-chain transfer on one chain, in USDC. */
 export interface ChainGas {
   readonly leaving: Amount;
   readonly arriving: Amount;
-  /** A transfer from or to this chain carries at least so much. */
+  /** The smallest transfer from or to this chain. */
   readonly minimum: Amount;
 }
 
-/** Quoted minimums are whole cents. */
+/** Minimums are rounded up to whole cents. */
 const cent = 10_000n;
 
 export async function gasOn(gasCosts: GasCosts, chain: ChainId): Promise<ChainGas> {
@@ -34,7 +34,7 @@ export interface GasFee {
   readonly minimum: Amount;
 }
 
-/** What the gas of both ends costs together, and the least that a transfer may be. */
+/** The gas of both chains together, and the smallest transfer between them. */
 export async function gasBetween(gasCosts: GasCosts, from: ChainId, to: ChainId): Promise<GasFee> {
   const [source, target] = await Promise.all([gasOn(gasCosts, from), gasOn(gasCosts, to)]);
   return {

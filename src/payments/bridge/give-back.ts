@@ -1,39 +1,24 @@
-import { encodeFunctionData } from 'viem';
-import { allowanceAbi } from '../../chains/abi.ts';
-import { cctp } from '../../chains/cctp.ts';
-import { timesPlanned, waitToAskAnew } from '../../custody/steps/ask-anew.ts';
-import { findStep } from '../../custody/steps/chain-step.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
-import { type StepEnd, type StepProgress, takeStep } from '../../custody/steps/take-step.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
+import { approveStep, fillStep, returnTokens, stepsToReturn } from '../../custody/steps/spending-wallet.ts';
+import type { StepEnd } from '../../custody/steps/take-step.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import { keepersUntilCommit } from '../../custody/wallets/kept-chains.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
-import {
-  approveStep,
-  type Bridge,
-  burnStep,
-  disallowStep,
-  fillStep,
-  returnStep,
-  sourceOf,
-  takenFor,
-} from './bridge.ts';
-import { findBurner } from './burner.ts';
+import { type Bridge, burnStep, sourceOf, takenFor } from './bridge.ts';
+import { spendingOf } from './burner.ts';
 import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
-/** How long a deposit that could not be carried home is left alone. */
+/** The wait before a deposit that could not be moved home is tried again. */
 const carryAgainAfter = '1 hour';
 
 /**
- * It was certainly not burnt: the whole amount is its owner's again at once. What the wallet that burns holds for it goes back to
- * the treasury, and what the protocol was allowed to take is taken back.
+ * The amount was certainly not burnt: its owner has all of it back in this commit. The tokens in the wallet that burns return to the
+ * treasury later, and the approval is revoked.
  */
 export async function failBridge(
   parts: BridgeParts,
@@ -42,27 +27,30 @@ export async function failBridge(
   reason = end.state === 'failed' ? end.reason : '',
 ): Promise<void> {
   const { db, ledger, logger } = parts;
-  const { id, status } = bridge;
-  const next = status === 'pending' ? 'failed' : 'returning';
+  const { id, status, origin, from: chain } = bridge;
+  const isFilled = status !== 'pending';
+  const isApproved = status === 'burning' || end.state === 'confirmed';
   await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = $2, error = $3, updated_at = now(),
-          finished_at = CASE WHEN $2 = 'failed' THEN now() END
-        WHERE id = $1 AND status = $4`,
-      [id, next, reason, status],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, failedStep(bridge), end);
-    if (status !== 'pending') await planReturn(tx, bridge, status === 'burning' || end.state === 'confirmed');
-    const account = bridge.origin === 'deposit' ? await releaseDeposits(tx, bridge) : sourceOf(bridge);
-    await postSurely(tx, ledger, [refund(bridge, account, reason), ...(gas ?? [])]);
+    const { address: recipient } = await houseWallet(tx, 'treasury', chain);
+    return advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: status,
+      to: isFilled ? 'returning' : 'failed',
+      set: { error: reason },
+      settle: [{ ...failedStep(bridge), end }],
+      plan: isFilled ? stepsToReturn(await spendingOf(tx, bridge), { recipient, isApproved }) : [],
+      post: async () => {
+        const account = origin === 'deposit' ? await releaseDeposits(tx, bridge) : sourceOf(bridge);
+        return [refund(bridge, account, reason)];
+      },
+    });
   });
   logger.warn({ bridge: id }, `a cross-chain transfer failed: ${reason}`);
 }
 
 /**
- * What was to come home waits again, or is at hand where its owner has chosen meanwhile to keep what arrives. Answers the account
- * that gets it: straight to the right one, because nothing can be taken from an owner who was frozen on the way.
+ * The deposits wait again, or become spendable on their chain if the owner has made a cross-chain wallet meanwhile. Answers the account to
+ * refund. It must be the right one at once, because a frozen account cannot be debited later.
  */
 async function releaseDeposits(tx: Transaction, bridge: Bridge): Promise<AccountId> {
   const { id, accountId, from, amount } = bridge;
@@ -101,99 +89,13 @@ function refund(bridge: Bridge, account: AccountId, reason: string): Posting {
   };
 }
 
-async function planReturn(tx: Transaction, bridge: Bridge, isAllowed: boolean): Promise<void> {
-  const { id, from: chain } = bridge;
-  await planBack(tx, bridge, 1);
-  if (!isAllowed) return;
-  await planStep(tx, { saga: bridgeSaga.name, ...disallowStep(id), chain, wallet: await findBurner(tx, bridge) });
-}
-
-async function planBack(tx: Transaction, bridge: Bridge, time: number): Promise<void> {
-  const { id, from: chain, amount } = bridge;
-  const { address: recipient } = await houseWallet(tx, 'treasury', chain);
-  const leaves = [{ amount, recipient, stays: true as const }];
-  const wallet = await findBurner(tx, bridge);
-  await planStep(tx, { saga: bridgeSaga.name, ...returnStep(id, time), chain, wallet, leaves });
-}
-
-/**
- * Returning: house-keeping. Its owner has the money already. The treasury needs the tokens, so what is refused is asked for again
- * until they are back.
- */
+/** Returning: the owner has the money already, and the treasury gets its tokens back. */
 export async function returnToTreasury(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const { db, ledger } = parts;
-  const { id } = bridge;
-  const disallowed = await disallow(parts, bridge);
-  if (disallowed?.state === 'waiting') return disallowed;
-  const time = await timesPlanned(parts, { sagaId: id, name: 'return' });
-  const back = await takeBack(parts, bridge, time);
-  if (back.state === 'waiting') return back;
-  if (back.state === 'failed') {
-    await takeBackAnew(parts, bridge, { time, end: back });
-    return waitToAskAnew(time, `its tokens to go back to the treasury: ${back.reason}`);
-  }
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'failed', updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'returning'`,
-      [id],
-    );
-    if (rowCount === 0) return;
-    const gas = (await settleStep(tx, returnStep(id, time), back)) ?? [];
-    const more = disallowed === undefined ? [] : ((await settleStep(tx, disallowStep(id), disallowed)) ?? []);
-    await postSurely(tx, ledger, [...gas, ...more]);
-  });
-  return 'rest';
-}
-
-async function takeBack(parts: BridgeParts, { id, from, amount }: Bridge, time: number): Promise<StepProgress> {
-  const { address: to } = await recipientOf(parts, returnStep(id, time));
-  return takeStep(parts, returnStep(id, time), (wallet) => ({
-    from: wallet,
-    token: chains[from].tokens.USDC,
-    to,
-    atomic: amount.atomic,
-  }));
-}
-
-/** One commit: this one has failed, and the next is planned, to the treasury of that moment. */
-async function takeBackAnew(
-  { db, ledger }: BridgeParts,
-  bridge: Bridge,
-  { time, end }: { readonly time: number; readonly end: StepEnd },
-): Promise<void> {
-  await db.transaction(async (tx) => {
-    const gas = await settleStep(tx, returnStep(bridge.id, time), end);
-    if (gas === undefined) return;
-    await planBack(tx, bridge, time + 1);
-    await postSurely(tx, ledger, gas);
-  });
-}
-
-/** The treasury as it was when the step was planned: what is asked for under one key never changes. */
-async function recipientOf(
-  { db }: BridgeParts,
-  { sagaId, step }: ReturnType<typeof returnStep>,
-): Promise<{ address: `0x${string}` }> {
-  const { rows } = await db.query<{ address: `0x${string}` }>(
-    `SELECT l.recipient AS address FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id
-      WHERE s.saga_id = $1 AND s.step = $2`,
-    [sagaId, step],
+  const back = await returnTokens(parts, await spendingOf(db, bridge));
+  if (!('ended' in back)) return back;
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, { id: bridge.id, from: 'returning', to: 'failed', settle: back.ended }),
   );
-  const [found] = rows;
-  if (found === undefined) throw new Error(`bridge ${sagaId} has nothing to return`);
-  return found;
-}
-
-async function disallow(parts: BridgeParts, { id, from, amount }: Bridge): Promise<StepProgress | undefined> {
-  if ((await findStep(parts.db, disallowStep(id))) === undefined) return undefined;
-  return takeStep(parts, disallowStep(id), (wallet) => ({
-    from: wallet,
-    contract: chains[from].tokens.USDC,
-    data: encodeFunctionData({
-      abi: allowanceAbi,
-      functionName: 'decreaseAllowance',
-      args: [cctp.tokenMessenger, amount.atomic],
-    }),
-  }));
+  return 'rest';
 }

@@ -1,7 +1,7 @@
 import { type Hex, size, slice } from 'viem';
 import { burnLayout, messageLayout } from '../../chains/cctp.ts';
 
-/** What a message of the protocol says that was burnt, and who gets it where. */
+/** The fields of a burn message. */
 export interface BurnMessage {
   readonly sourceDomain: number;
   readonly destinationDomain: number;
@@ -12,7 +12,7 @@ export interface BurnMessage {
   readonly messageSender: bigint;
 }
 
-/** Undefined when it is too short to carry money. */
+/** Undefined when the message is too short for a burn. */
 export function readBurnMessage(message: Hex): BurnMessage | undefined {
   if (size(message) < messageLayout.body + burnLayout.hookData) return undefined;
   const bytes = (from: number, length: number) => slice(message, from, from + length);

@@ -1,31 +1,31 @@
 import { encodeFunctionData, type Hex } from 'viem';
 import { cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
-import { dropStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
+import { requireNetwork } from '../../custody/steps/parts.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { chains, homeChain } from '../../money/catalogue.ts';
 import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
-import { type BridgeParts, reachedNetwork } from './parts.ts';
+import type { BridgeParts } from './parts.ts';
+import { bridgeSaga } from './saga.ts';
 
-/** How long an attestation that was refused is left alone: longer each time. */
+/** Backoff after a refused mint. */
 const mintAgain = { from: 2_000, most: 10 * 60_000 };
 
-/** Minting: we deliver the message, unless somebody else has. What counts is what has arrived at the treasury. */
+/** Minting: delivers the message, unless another party has. The arrival at the treasury decides, not our transaction. */
 export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep> {
   const { db, networks, checkpoint = noCheckpoint } = parts;
   const { id, to, message, attestation } = bridge;
   if (message === null || attestation === null) throw new Error(`bridge ${id} has no message to deliver`);
-  const network = reachedNetwork(networks, to);
+  const network = requireNetwork(networks, to);
   const waitForArrival = { lookAgainInMs: network.pollMs, waitsFor: 'the chain that it is minted on to be read' };
   const step = await findStep(db, mintStep(bridge));
-  // Delivered already, by somebody else: to send it once more would cost gas for nothing.
+  // Another party has delivered it: sending it again would waste gas.
   const isDelivered = step?.state === 'ready' && (await isUsed(parts, bridge));
   let end: StepEnd | undefined;
   if (!isDelivered) {
@@ -53,10 +53,10 @@ export async function mint(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   return { lookAgainInMs, waitsFor: `a new attestation: ${end.reason}`, isTrouble: true };
 }
 
-/** Whether the message was delivered, by whomever. */
+/** Whether the message was delivered, by us or by another party. */
 async function isUsed({ networks }: BridgeParts, { to, messageNonce }: Bridge): Promise<boolean> {
   if (messageNonce === null) return false;
-  const used = await reachedNetwork(networks, to).client.readContract({
+  const used = await requireNetwork(networks, to).client.readContract({
     address: cctp.messageTransmitter,
     abi: messageTransmitterAbi,
     functionName: 'usedNonces',
@@ -70,7 +70,7 @@ interface Arrived {
   readonly hash: Hex;
 }
 
-/** What the watcher has seen at the treasury, and known by the message's nonce. */
+/** The mint that the watcher has matched to the burn step by the message's nonce. */
 async function findArrived({ db }: BridgeParts, bridge: Bridge): Promise<Arrived | undefined> {
   const { sagaId, step } = burnStep(bridge);
   const { rows } = await db.query<{ atomic: string; hash: Hex }>(
@@ -82,23 +82,25 @@ async function findArrived({ db }: BridgeParts, bridge: Bridge): Promise<Arrived
   return row && { minted: amountOf(bridge.amount.asset, BigInt(row.atomic)), hash: row.hash };
 }
 
-/** One commit: what was minted is its owner's, and what the protocol has kept is owed by nobody any more. */
+/** Credits the owner with the minted amount, and writes the protocol's fee off the receivable. */
 async function completeBridge(
   { db, ledger }: BridgeParts,
   bridge: Bridge,
   { minted, hash, end }: Arrived & { readonly end: StepEnd | undefined },
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'completed', minted = $2, mint_hash = $3, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'minting' AND mints = $4`,
-      [bridge.id, minted.atomic, hash, bridge.mints],
-    );
-    if (rowCount === 0) return;
-    if (end === undefined) await dropStep(tx, mintStep(bridge));
-    const gas = end === undefined ? [] : ((await settleStep(tx, mintStep(bridge), end)) ?? []);
-    await postSurely(tx, ledger, [mintPosting(bridge, minted, hash), ...gas]);
-  });
+  const { id, mints } = bridge;
+  const step = mintStep(bridge);
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'minting',
+      where: { mints },
+      to: 'completed',
+      set: { minted: minted.atomic, mintHash: hash },
+      ...(end === undefined ? { drop: [step] } : { settle: [{ ...step, end }] }),
+      post: [mintPosting(bridge, minted, hash)],
+    }),
+  );
 }
 
 function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
@@ -123,19 +125,20 @@ function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
   };
 }
 
-/** It was refused and nobody has delivered it: perhaps those who sign have changed, so it is asked for once more. */
+/** The mint was refused and the message is undelivered: the attesters may have changed, so the saga asks for a new attestation. */
 async function askAnew(
   { db, ledger }: BridgeParts,
   bridge: Bridge,
   end: Extract<StepEnd, { state: 'failed' }>,
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE bridges SET status = 'waiting_attestation', updated_at = now()
-        WHERE id = $1 AND status = 'minting' AND mints = $2`,
-      [bridge.id, bridge.mints],
-    );
-    if (rowCount === 0) return;
-    await postSurely(tx, ledger, (await settleStep(tx, mintStep(bridge), end)) ?? []);
-  });
+  const { id, mints } = bridge;
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, bridgeSaga, {
+      id,
+      from: 'minting',
+      where: { mints },
+      to: 'waiting_attestation',
+      settle: [{ ...mintStep(bridge), end }],
+    }),
+  );
 }

@@ -1,4 +1,5 @@
 import { planStep } from '../../custody/steps/plan-step.ts';
+import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -8,27 +9,24 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Outcome, Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
-import { type Bridge, fillStep, sourceOf, takenFor } from './bridge.ts';
+import { type Bridge, sourceOf, takenFor } from './bridge.ts';
 import { bridgeSaga } from './saga.ts';
 
 export interface NewBridge {
   readonly accountId: bigint;
   readonly from: ChainId;
   readonly to: ChainId;
-  /** What is to be burnt. */
   readonly amount: Amount;
-  /** What is taken beside it for the gas. */
   readonly gasFee: Amount;
   readonly origin: Bridge['origin'];
-  /** The API key that asks for it. */
   readonly keyId?: string;
-  /** What is posted in the same commit, before it. */
+  /** Postings of the same commit that come first. */
   readonly before?: readonly Posting[] | undefined;
-  /** Written after its row and before its posting. */
+  /** Writes of the same commit, after the row and before the posting. */
   readonly beside?: (id: string) => Promise<void>;
 }
 
-/** Row, first step, job and posting in the caller's commit: from here on the money is in transit. */
+/** Writes the row, the first step, the job and the posting in the caller's commit. */
 export async function openBridge(
   tx: Transaction,
   ledger: Ledger,

@@ -13,9 +13,9 @@ export interface BurnTerms {
 }
 
 /**
- * After a restore from a backup this bridge may have been burnt already, on terms that were decided after the backup. If its wallet
- * has sent a burn that nobody has explained and that could be this one, it is asked for on the same terms: then it is recognised, and
- * its mint goes where it is expected.
+ * After a restore from a backup the amount may already be burned, on terms that were decided after the backup. If the wallet has sent an
+ * unexplained burn that matches this bridge, the burn is requested on the same terms: then the provider recognises it, and the mint goes
+ * where it is expected.
  */
 export async function recallBurn(db: Queryable, bridge: Bridge): Promise<BurnTerms | undefined> {
   const { from: chain, to } = bridge;
@@ -28,7 +28,7 @@ export async function recallBurn(db: Queryable, bridge: Bridge): Promise<BurnTer
   return undefined;
 }
 
-/** The terms of a burn of just this amount to just that chain, as we ask for them. */
+/** The terms of a burn, if it has exactly this amount and destination. */
 function readBurn({ from, to, amount }: Bridge, data: Hex): BurnTerms | undefined {
   try {
     const { functionName, args } = decodeFunctionData({ abi: tokenMessengerAbi, data });
@@ -42,7 +42,7 @@ function readBurn({ from, to, amount }: Bridge, data: Hex): BurnTerms | undefine
       finality === standardFinality;
     return isAlike ? { maxFee, recipient: slice(recipient, size(recipient) - 20) } : undefined;
   } catch {
-    // Another function of the same contract.
+    // Another function of the contract.
     return undefined;
   }
 }

@@ -1,20 +1,20 @@
 import { stepCheckpoints } from '../../custody/steps/take-step.ts';
 import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
+import { publicStatusesOf, publicStatusOf } from '../../kernel/sagas/public-status.ts';
 
 const minutes = 60_000;
 
-/** USDC on its way from one chain to another. */
 export const bridgeSaga = defineSaga({
   name: 'bridge',
   table: 'bridges',
   lane: `CASE WHEN status IN ('pending', 'approving', 'burning', 'returning') THEN from_chain
               WHEN status = 'waiting_attestation' THEN 'attestation' ELSE to_chain END`,
   ownLanes: ['attestation'],
-  // A mint that is refused is attested and delivered again for ever, and none of that takes long.
+  // A refused mint alternates between attestation and minting, each within its own bound.
   withinMs: 180 * minutes,
   about: `${amountSql('amount + gas_fee', 'asset')} || ' from ' || from_chain || ' to ' || to_chain`,
   fixed: ['account_id', 'from_chain', 'to_chain', 'asset', 'amount', 'gas_fee', 'origin', 'burner_id'],
-  // From the burn on it is owed on the other chain; what is being returned to the treasury is its owner's again.
+  // After the burn the amount is owed on the destination chain. In `returning` its owner has it back.
   inTransit: {
     kind: 'bridges_in_transit',
     atomic: `CASE WHEN status = 'returning' THEN 0
@@ -23,37 +23,59 @@ export const bridgeSaga = defineSaga({
   },
   states: {
     pending: {
-      meaning: 'the money has left the balance; the treasury fills the wallet that burns',
+      meaning: 'the amount has left the balance; the treasury fills the wallet that burns',
+      publicName: 'pending',
+      publicMeaning: 'The amount has left your balance on the source chain.',
       next: ['approving', 'failed'],
       withinMs: 60 * minutes,
     },
     approving: {
-      meaning: 'the wallet that burns allows the protocol to take exactly this amount',
+      meaning: 'the wallet that burns approves the protocol for exactly this amount',
+      publicName: 'approving',
+      publicMeaning: 'The protocol is approved to take exactly this amount.',
       next: ['burning', 'returning'],
       withinMs: 60 * minutes,
     },
     burning: {
-      meaning: 'it is burnt on the source chain',
+      meaning: 'the amount is burned on the source chain',
+      publicName: 'burning',
+      publicMeaning: 'The amount is burned on the source chain.',
       next: ['waiting_attestation', 'returning'],
       withinMs: 60 * minutes,
     },
     waiting_attestation: {
-      meaning: 'it is on no chain; the attestation service waits until the burn is final',
+      meaning: 'the attestation service waits until the burn is final',
+      publicName: 'waiting_attestation',
+      publicMeaning: 'The burn becomes final. This takes the longest, and from here on the transfer cannot fail.',
       next: ['minting', 'burning'],
       withinMs: 60 * minutes,
     },
     minting: {
-      meaning: 'it is minted to the treasury on the destination chain',
+      meaning: 'the amount is minted to the treasury on the destination chain',
+      publicName: 'minting',
+      publicMeaning: 'The amount is minted on the destination chain.',
       next: ['completed', 'waiting_attestation'],
       withinMs: 60 * minutes,
     },
+    completed: {
+      meaning: 'the amount is in the balance on the destination chain',
+      publicName: 'completed',
+      publicMeaning: 'The amount is in your balance on the destination chain. The event `bridge.completed` is sent.',
+      next: [],
+    },
     returning: {
-      meaning: 'it was not burnt and is back in the balance; its tokens go back to the treasury',
+      meaning: 'nothing was burned and the amount is back in the balance; the tokens return to the treasury',
+      publicName: 'failed',
       next: ['failed'],
       withinMs: 60 * minutes,
     },
-    completed: { meaning: 'it is in the balance on the destination chain', next: [] },
-    failed: { meaning: 'nothing was burnt, and the whole amount is back where it came from', next: [] },
+    failed: {
+      meaning: 'nothing was burned, and the whole amount is back in the balance',
+      publicName: 'failed',
+      publicMeaning:
+        'Nothing was burned, and the whole amount is back in your balance. The event `bridge.failed` is sent.',
+      next: [],
+    },
   },
   checkpoints: [
     'bridge.opened',
@@ -76,19 +98,8 @@ export const bridgeSaga = defineSaga({
 
 export type BridgeStatus = keyof (typeof bridgeSaga)['states'];
 
-/** What its owner is told: what is being returned has failed already, and the money is back. */
-export const publicStatuses = [
-  'pending',
-  'approving',
-  'burning',
-  'waiting_attestation',
-  'minting',
-  'completed',
-  'failed',
-] as const satisfies readonly BridgeStatus[];
+export const publicStatuses = publicStatusesOf(bridgeSaga);
 
 export type PublicStatus = (typeof publicStatuses)[number];
 
-export function publicStatus(status: BridgeStatus): PublicStatus {
-  return status === 'returning' ? 'failed' : status;
-}
+export const publicStatus = (status: BridgeStatus): PublicStatus => publicStatusOf(bridgeSaga, status);

@@ -6,24 +6,23 @@ import { leastSwapFor } from '../../money/fees.ts';
 import type { Market } from '../../money/market.ts';
 import { swapErrors } from './errors.ts';
 
-/** Who is asked what a swap comes to. */
 export interface QuoteParts {
   readonly market: Market;
   readonly gasCosts: GasCosts;
 }
 
-/** To fill the wallet that swaps, to allow the router to take the amount; to undo both. */
+/** Fill the wallet, approve the router, and undo both. */
 const besideTheSwap = 200_000n;
 
-/** The swap itself, with pools on the way that use so much. It is sent with no more: anybody can open a pool that uses up whatever it gets. */
+/** The gas limit of the swap transaction. It is bounded because anybody can open a pool that uses all the gas it gets. */
 export const mostSwapGas = (poolGas: bigint): bigint => 100_000n + poolGas;
 
-/** All that may be sent for a swap. */
+/** The gas of all transactions of a swap. */
 export const swapWork = (poolGas: bigint): GasWork => ({ gas: besideTheSwap + mostSwapGas(poolGas), bytes: 1_500n });
 
 /**
- * What the gas of a swap costs, in what is sold. The house pays it out of the fee, so a fee that is worth less is refused. If the market
- * does not keep to its price, it is all that is kept.
+ * The gas of a swap, in the sold asset. The house pays it from the fee, so an amount whose fee does not cover it is refused. If the price
+ * moves during the swap, only the gas is kept.
  */
 export async function coverGas({ market, gasCosts }: QuoteParts, fee: Amount, poolGas: bigint): Promise<Amount> {
   const { asset } = fee;

@@ -1,4 +1,4 @@
 import type { EventType } from '../../ledger/event-types.ts';
 
-/** `amount` and `currency` are what has come into the balance: what was bought, or all that was to be sold. */
+/** `amount` and `currency` are the credit: the bought asset, or the refund. */
 export const swapEvents: readonly EventType[] = [{ name: 'swap.completed' }, { name: 'swap.failed' }];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Feature } from '../../kernel/feature.ts';
+import { pictureOf } from '../../kernel/sagas/public-status.ts';
 import { defineSettings } from '../../kernel/settings.ts';
 import { listed } from '../../money/in-words.ts';
 import { swapHandler } from './advance-swap.ts';
@@ -7,11 +8,10 @@ import { swapEvents } from './events.ts';
 import type { SwapParts } from './parts.ts';
 import { type SwapRouteParts, swapRoutes } from './routes.ts';
 import { swapSaga } from './saga.ts';
-import { swapPicture } from './state-picture.ts';
 import { swapTokens } from './tokens.ts';
 
 interface SwapSettings {
-  /** How long a swap may take from being accepted. */
+  /** The time from acceptance to the deadline. */
   readonly validSeconds: number;
 }
 
@@ -33,7 +33,7 @@ export const swaps: Feature<{
     {
       name: 'Swaps',
       description: `${listed(swapTokens)} for one another, through Uniswap on Polygon.`,
-      states: swapPicture,
+      states: pictureOf(swapSaga, 'The states of a swap'),
     },
   ],
   events: swapEvents,

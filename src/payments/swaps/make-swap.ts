@@ -2,10 +2,9 @@ import { type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } 
 import { doNodesAgree, isUndone } from '../../chains/agree.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findRevertReason } from '../../chains/find-revert-reason.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
 import { dropArrival } from '../../custody/steps/match-arrival.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
 import { type StepEnd, takeStep, wasRead } from '../../custody/steps/take-step.ts';
 import { whatArrived } from '../../custody/steps/what-arrived.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
@@ -13,7 +12,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { mostSwapGas } from './cover-gas.ts';
@@ -30,8 +28,8 @@ type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
 type Failed = Extract<StepEnd, { state: 'failed' }>;
 
 /**
- * How it will be swapped is decided once, because it is asked for under one key: the way that pays most now, and the treasury
- * that is paid. If none pays enough any more, nothing is sent, and the amount goes back.
+ * Fixes the path and the recipient once, because the swap is requested under one key. If no path pays enough any more, nothing is sent and
+ * the amount is refunded.
  */
 export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed): Promise<void> {
   const { db, ledger } = parts;
@@ -44,29 +42,30 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   }
   await db.transaction(async (tx) => {
     const address = recalled?.recipient ?? (await houseWallet(tx, 'treasury', homeChain)).address;
-    const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = 'swapping', path = $2, recipient = $3, updated_at = now()
-        WHERE id = $1 AND status = 'preparing'`,
-      [id, way.path.toLowerCase(), address.toLowerCase()],
-    );
-    if (rowCount === 0) return;
-    await planStep(tx, {
-      saga: swapSaga.name,
-      ...swapStep(id),
-      chain: homeChain,
-      wallet: await findSwapper(tx, swap),
-      leaves: isCoin(swap) ? [] : [{ amount: net }],
-      // What is bought; and of what is sold that which the market does not take, as a rule nothing.
-      arrives: [quoted, net].map(({ asset }) => ({
-        chain: homeChain,
-        address,
-        asset,
-        account: houseAccount('receivables', asset),
-        knownBy: 'transaction',
-      })),
+    return advanceSaga(tx, ledger, swapSaga, {
+      id,
+      from: 'preparing',
+      to: 'swapping',
+      set: { path: way.path.toLowerCase(), recipient: address.toLowerCase() },
+      settle: [{ ...prepareStep(swap), end }],
+      plan: [
+        {
+          ...swapStep(id),
+          chain: homeChain,
+          wallet: await findSwapper(tx, swap),
+          leaves: isCoin(swap) ? [] : [{ amount: net }],
+          // The bought asset, and the part of the sold one that the market does not take, usually nothing.
+          arrives: [quoted, net].map(({ asset }) => ({
+            chain: homeChain,
+            address,
+            asset,
+            account: houseAccount('receivables', asset),
+            knownBy: 'transaction',
+          })),
+        },
+      ],
+      post: unwrapped(swap),
     });
-    const gas = (await settleStep(tx, prepareStep(swap), end)) ?? [];
-    await postSurely(tx, ledger, [...unwrapped(swap), ...gas]);
   });
 }
 
@@ -74,14 +73,14 @@ export type SwapLook = { readonly path: Hex } | { readonly failure: string };
 
 export async function chooseWay({ market }: SwapParts, swap: Swap): Promise<SwapLook> {
   const { net, quoted, amountOutMin, poolGas } = swap;
-  // Before the market is asked: whoever is late need not wait for it.
+  // A late swap fails even if the market does not answer.
   if (isLate(swap)) return { failure: tooLate };
   const quote = await market.quote({ from: net.asset, to: quoted.asset, atomic: net.atomic, mostGas: poolGas });
   if (quote !== undefined && quote.amountOut >= amountOutMin.atomic) return quote;
   return { failure: priceMoved };
 }
 
-/** Swapping: one transaction, which the chain makes as it was promised or not at all. */
+/** Swapping: one transaction, which pays at least `amountOutMin` or reverts. */
 export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> {
   const { db, networks, market, provider, checkpoint = noCheckpoint } = parts;
   const { id, path, recipient } = swap;
@@ -100,12 +99,12 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   }
   const receipt = await findReceipt(client, progress.hash);
   if (receipt === undefined) {
-    // A reorganisation has undone it since the provider called it final, and before it came into the books.
+    // A reorg has undone it after the provider called it final and before it was posted.
     const step = await findStep(db, swapStep(id));
     if (step?.providerRef != null) await provider.sendAgain(homeChain, step.providerRef);
     return { lookAgainInMs: pollMs, waitsFor: 'its transaction to come back to the chain', isTrouble: true };
   }
-  // After a reorganisation it may be in a later block than the provider knows, and have come to nothing there.
+  // After a reorg it may be in a later block than the provider knows, and may have reverted there.
   const { blockNumber, status } = receipt;
   if (!(await wasRead(db, { chain: homeChain }, blockNumber))) {
     return { lookAgainInMs: pollMs, waitsFor: `block ${blockNumber} was not read yet` };
@@ -120,7 +119,7 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     return 'go_on';
   }
   const outcome = readOutcome(parts, swap, receipt, recipient);
-  // One node could say of a receipt whatever it likes: what counts is that as much has come into the books.
+  // A single node could forge a receipt, so the same amount must have arrived in the books.
   if (!(await isInTheBooks(db, id, outcome))) {
     return { lookAgainInMs: pollMs, waitsFor: 'what it has brought to come into the books' };
   }
@@ -130,8 +129,8 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
 }
 
 /**
- * What the chain has undone says no more than that: its contract is asked why. If nobody says what that has to do with the market, the market
- * is asked once more: its owner pays the gas only when it does not keep to its price.
+ * A reverted transaction carries no reason, so the contract is asked for it. If the reason says nothing about the market, the market is
+ * quoted again: the owner pays the gas only if the price has moved.
  */
 async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promise<void> {
   const { client } = homeNetwork(parts.networks);
@@ -142,7 +141,7 @@ async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promi
   await failSwap(parts, swap, end, way !== undefined && 'failure' in way ? way.failure : undefined);
 }
 
-/** A contract that runs out of gas says nothing. Who called it has a little left, with which to undo everything. */
+/** A contract that runs out of gas gives no reason. Its caller keeps a little gas to revert, so the limit is not used up entirely. */
 async function ranOutOfGas(client: PublicClient, hash: Hex): Promise<string | undefined> {
   const [{ gasUsed }, { gas }] = await Promise.all([
     client.getTransactionReceipt({ hash }),
@@ -151,7 +150,7 @@ async function ranOutOfGas(client: PublicClient, hash: Hex): Promise<string | un
   return gasUsed * 10n >= gas * 9n ? tooMuchGas : undefined;
 }
 
-/** What has moved, by the logs of the tokens themselves. */
+/** The amounts that arrived, by the Transfer logs of the tokens. */
 function readOutcome(
   { networks }: SwapParts,
   { net, quoted }: Swap,
@@ -182,15 +181,17 @@ async function completeSwap(
   { amountOut, unspent }: SwapOutcome,
 ): Promise<void> {
   const { id } = swap;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE swaps SET status = 'completed', amount_out = $2, unspent = $3, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'swapping'`,
-      [id, amountOut.atomic, unspent.atomic],
-    );
-    if (rowCount === 0) return;
-    if (unspent.atomic === 0n) await dropArrival(tx, { ...swapStep(id), asset: unspent.asset });
-    const gas = await settleStep(tx, swapStep(id), end);
-    await postSurely(tx, ledger, [completed(swap, { amountOut, unspent }, end.hash), ...(gas ?? [])]);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, swapSaga, {
+      id,
+      from: 'swapping',
+      to: 'completed',
+      set: { amountOut: amountOut.atomic, unspent: unspent.atomic },
+      alongside: async () => {
+        if (unspent.atomic === 0n) await dropArrival(tx, { ...swapStep(id), asset: unspent.asset });
+      },
+      settle: [{ ...swapStep(id), end }],
+      post: [completed(swap, { amountOut, unspent }, end.hash)],
+    }),
+  );
 }

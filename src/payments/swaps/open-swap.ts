@@ -1,4 +1,5 @@
 import { planStep } from '../../custody/steps/plan-step.ts';
+import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -10,16 +11,14 @@ import { subtract } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { SwapTerms } from './quote-swap.ts';
 import { swapSaga } from './saga.ts';
-import { fillStep } from './swap.ts';
 
 export interface NewSwap extends Omit<SwapTerms, 'rate'> {
   readonly accountId: bigint;
-  /** The API key that asks for it. */
   readonly keyId?: string;
   readonly validSeconds: number;
 }
 
-/** Row, first step, job and posting in the caller's commit: from here on the amount is in transit. */
+/** Writes the row, the first step, the job and the posting in the caller's commit. */
 export async function openSwap(
   tx: Transaction,
   ledger: Ledger,

@@ -1,14 +1,15 @@
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
-import type { ChainStepParts } from '../../custody/steps/parts.ts';
+import { type ChainStepParts, requireNetwork } from '../../custody/steps/parts.ts';
+import type { Spending } from '../../custody/steps/spending-wallet.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type Asset, homeChain } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
+import { swapSaga } from './saga.ts';
 import type { Swap } from './swap.ts';
 
-/** What a swap works with, on its way. */
 export interface SwapParts extends ChainStepParts {
   readonly ledger: Ledger;
   readonly market: Market;
@@ -17,12 +18,7 @@ export interface SwapParts extends ChainStepParts {
   readonly passAfterMs?: number;
 }
 
-/** What is under way on a chain that the operator has switched off waits until it is back. */
-export function homeNetwork(networks: Networks): Network {
-  const network = networks.get(homeChain);
-  if (network === undefined) throw new Error(`${homeChain} is switched off`);
-  return network;
-}
+export const homeNetwork = (networks: Networks): Network => requireNetwork(networks, homeChain);
 
 export function tokenAddress(networks: Networks, asset: Asset): `0x${string}` {
   const token = tokenOf(homeNetwork(networks), asset);
@@ -30,9 +26,20 @@ export function tokenAddress(networks: Networks, asset: Asset): `0x${string}` {
   return token.address;
 }
 
-/** The house wallet that swaps, as it was chosen when the swap was opened; after a rotation it is a retired one. */
+/** The house wallet that was chosen when the swap was opened. After a rotation it is a retired one. */
 export async function findSwapper(db: Queryable, { id, swapperId }: Swap): Promise<HouseWallet> {
   const wallet = await findHouseWalletById(db, swapperId);
   if (wallet === undefined) throw new Error(`swap ${id} has no wallet to swap from`);
   return wallet;
+}
+
+export async function spendingOf(
+  db: Queryable,
+  { networks, market: { spender } }: Pick<SwapParts, 'networks' | 'market'>,
+  swap: Swap,
+): Promise<Spending> {
+  const { id, net: amount } = swap;
+  const wallet = await findSwapper(db, swap);
+  const token = tokenAddress(networks, amount.asset);
+  return { saga: swapSaga.name, sagaId: id, chain: homeChain, wallet, amount, token, spender };
 }

@@ -1,17 +1,17 @@
 import type { Hex } from 'viem';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
-import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
+import { type Amount, subtract, toDecimalText } from '../../money/amount.ts';
 import { gasKeptOf, isCoin, type Swap } from './swap.ts';
 
-/** What a transaction has come to, by the logs of the tokens themselves. */
+/** The result of the swap transaction, by the Transfer logs of the tokens. */
 export interface SwapOutcome {
   readonly amountOut: Amount;
-  /** What the pools have not taken, when they ran dry on the way. */
+  /** The part that the pools did not take because they ran dry. */
   readonly unspent: Amount;
 }
 
-/** Native coin in hand is no token any more. */
+/** Unwrapped coin leaves token custody. */
 export function unwrapped(swap: Swap): Posting[] {
   if (!isCoin(swap)) return [];
   const { id, net } = swap;
@@ -29,29 +29,7 @@ export function unwrapped(swap: Swap): Posting[] {
   ];
 }
 
-/** Whatever somebody had left in the router came along when native coin was wrapped again. */
-export function surplusOf({ id, net }: Swap, arrived: bigint): Posting[] {
-  const surplus = arrived - net.atomic;
-  if (surplus < 0n) throw new Error(`swap ${id} was wrapped again, but less than ${net.atomic} has arrived`);
-  if (surplus === 0n) return [];
-  return [
-    {
-      type: 'surplus',
-      amount: amountOf(net.asset, surplus),
-      entries: [
-        { account: houseAccount('unwrapped_in_transit', net.asset), atomic: -surplus },
-        { account: houseAccount('surplus', net.asset), atomic: surplus },
-      ],
-      reference: `swap:${id}:surplus`,
-      details: { swapId: id },
-    },
-  ];
-}
-
-/**
- * What was sold has left our hands; the fee is ours; what was paid is its owner's, to the last unit. So is what was not taken,
- * which comes back to the treasury.
- */
+/** The owner gets exactly what the chain paid out, and the part that the pools did not take. */
 export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHash: Hex): Posting {
   const { id, accountId, amount, fee, net } = swap;
   const { asset } = amount;
@@ -89,7 +67,7 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
   };
 }
 
-/** It was not swapped: its owner has the amount again with the fee, less the gas that is kept. */
+/** Refunds the amount and the fee, less the gas that is kept. */
 export function refund(swap: Swap, reason: string): Posting {
   const { id, accountId, amount, quoted } = swap;
   const { asset } = amount;

@@ -7,28 +7,27 @@ import { swapErrors } from './errors.ts';
 import { rateOf } from './rate.ts';
 import type { SwapToken } from './tokens.ts';
 
-/** What a swap would come to. */
 export interface SwapTerms {
   readonly amount: Amount;
   readonly fee: Amount;
-  /** What is kept for gas if the market does not keep to its price. Part of the fee, which comes back otherwise. */
+  /** The part of the fee that is kept for gas if the price moves during the swap. */
   readonly gasFee: Amount;
-  /** What the pools may use of gas when it is swapped. */
+  /** The gas that the pools may use. */
   readonly poolGas: bigint;
-  /** What the market pays now for the rest. */
+  /** The market's price for the amount less the fee. */
   readonly amountOut: Amount;
   readonly amountOutMin: Amount;
-  /** How much is paid for one of what is sold, fee and all. */
+  /** The price of one unit of the sold asset, including the fee. */
   readonly rate: string;
 }
 
-/** In millionths: a price that the amount itself would move by more is nobody's wish. */
+/** The maximum price impact, in millionths. */
 const mostImpact = 50_000n;
 
-/** Until it is swapped a pool may need a step more, or another way may pay more. */
+/** By the time of the swap a pool may cross more ticks, or another path may be better. */
 const gasToSpare = 100_000n;
 
-/** The terms of a swap as they are now. Refuses what would come to nothing, and what the market could only serve badly. */
+/** The current terms of a swap. Refuses amounts that are too small, and too high a price impact. */
 export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount, to: SwapToken): Promise<SwapTerms> {
   const fee = swapFee(amount);
   if (fee.atomic === 0n) throw swapErrors.swap_amount_too_small();
@@ -43,7 +42,7 @@ export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount
   if (amountOutMin.atomic === 0n) throw swapErrors.swap_amount_too_small();
   const impact = await impactOf(market, wanted, quote);
   if (impact > mostImpact) {
-    // Rounded up: what is refused is never told to be just what is allowed.
+    // Rounded up, so that the message never shows exactly the allowed 5 %.
     const percent = (Math.ceil(Number(impact) / 100) / 100).toFixed(2);
     throw swapErrors.price_impact_too_high(
       `This amount would lose ${percent} % to price impact, and at most 5 % is allowed. Swap less at once.`,
@@ -52,9 +51,9 @@ export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount
   return { amount, fee, gasFee, poolGas, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };
 }
 
-/** Against the prices of the pools on the way, and against what it is worth: a pool's own price is whatever its owner likes. */
+/** The larger loss against the path's own prices and against the deepest pools, because a pool's owner can set any price. */
 async function impactOf(market: Market, wanted: Wanted, { amountOut, impact }: MarketQuote): Promise<bigint> {
-  // Each pool on the way rounds down.
+  // Each of the two pools rounds down.
   const worth = ((await orUnavailable(market.worth(wanted))) ?? 0n) - 2n;
   const lost = worth > amountOut ? ((worth - amountOut) * 1_000_000n) / worth : 0n;
   return lost > impact ? lost : impact;

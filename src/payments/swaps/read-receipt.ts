@@ -1,7 +1,7 @@
 import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 
-/** How much of a token the transfers have moved that are meant. */
+/** The sum of a token's transfers that match. */
 export function movedIn(
   logs: TransactionReceipt['logs'],
   token: Hex,
@@ -14,7 +14,7 @@ export function movedIn(
       const { eventName, args } = decodeEventLog({ abi: tokenAbi, data, topics });
       if (eventName === 'Transfer' && isMeant(args)) sum += args.value;
     } catch {
-      // An event that the token has besides.
+      // Another event of the token.
     }
   }
   return sum;

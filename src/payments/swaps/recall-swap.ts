@@ -6,7 +6,7 @@ import type { Trade } from '../../money/market.ts';
 import { findSwapper, type SwapParts } from './parts.ts';
 import type { Swap } from './swap.ts';
 
-/** How it is swapped: decided once, because it is asked for under one key. */
+/** Fixed once, because the swap is requested under one key. */
 export type SwapWay = Pick<Trade, 'path' | 'recipient'>;
 
 export function tradeOf({ net, amountOutMin, deadline }: Swap, way: SwapWay): Trade {
@@ -14,8 +14,8 @@ export function tradeOf({ net, amountOutMin, deadline }: Swap, way: SwapWay): Tr
 }
 
 /**
- * After a restore from a backup this swap may have been made already, on a way that was chosen after the backup. If its wallet has
- * sent just this swap and nobody has explained that, it is asked for in the same bytes: then it is recognised, however late it is by now.
+ * After a restore from a backup this swap may already be made, on a path that was chosen after the backup. If the wallet has sent an
+ * unexplained transaction that matches it, the swap is requested with the same bytes: then the provider recognises it, even after the deadline.
  */
 export async function recallSwap(db: Queryable, { market }: SwapParts, swap: Swap): Promise<SwapWay | undefined> {
   const { address: wallet } = await findSwapper(db, swap);

@@ -1,9 +1,9 @@
 import { stepCheckpoints } from '../../custody/steps/take-step.ts';
 import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
+import { publicStatusesOf, publicStatusOf, statesShownAs } from '../../kernel/sagas/public-status.ts';
 
 const minutes = 60_000;
 
-/** One asset on its way into another. */
 export const swapSaga = defineSaga({
   name: 'swap',
   table: 'swaps',
@@ -22,7 +22,7 @@ export const swapSaga = defineSaga({
     'deadline',
     'swapper_id',
   ],
-  // What is being returned to the treasury is its owner's again.
+  // In `returning` the owner has the amount back.
   inTransit: {
     kind: 'swaps_in_transit',
     atomic: "CASE WHEN status = 'returning' THEN 0 ELSE amount END",
@@ -31,27 +31,42 @@ export const swapSaga = defineSaga({
   states: {
     queued: {
       meaning: 'the amount has left the balance; the treasury fills the wallet that swaps',
+      publicName: 'queued',
+      publicMeaning: 'The amount has left your balance, and the swap is prepared.',
       next: ['preparing', 'failed'],
       withinMs: 60 * minutes,
     },
     preparing: {
-      meaning: 'the router is allowed to take exactly this amount; native coin is unwrapped instead',
+      meaning: 'the wallet approves the router for exactly this amount; native coin is unwrapped instead',
+      publicName: 'queued',
       next: ['swapping', 'returning'],
       withinMs: 60 * minutes,
     },
     swapping: {
-      meaning: 'it is swapped, and what comes out goes to the treasury',
+      meaning: 'the router swaps, and pays the treasury',
+      publicName: 'swapping',
+      publicMeaning: 'The amount is swapped on Polygon, for at least `amountOutMin`.',
       next: ['completed', 'returning'],
       withinMs: 60 * minutes,
     },
+    completed: {
+      meaning: 'exactly the amount that the chain paid out is in the balance',
+      publicName: 'completed',
+      publicMeaning:
+        'Exactly the amount that the chain paid out is in your balance. The event `swap.completed` is sent.',
+      next: [],
+    },
     returning: {
-      meaning: 'it was not swapped and is back in the balance; its tokens go back to the treasury',
+      meaning: 'nothing was swapped and the amount is back in the balance; the tokens return to the treasury',
+      publicName: 'failed',
       next: ['failed'],
       withinMs: 60 * minutes,
     },
-    completed: { meaning: 'exactly what the chain has paid out is in the balance', next: [] },
     failed: {
-      meaning: 'nothing was swapped; the amount is back with the fee, less the gas if the price moved',
+      meaning: 'nothing was swapped; amount and fee are back, less the gas if the price moved',
+      publicName: 'failed',
+      publicMeaning:
+        'The price moved by more than 1 %, or the deadline passed. Amount and fee are back in your balance, less the gas if the price moved after the swap began. The event `swap.failed` is sent.',
       next: [],
     },
   },
@@ -73,17 +88,10 @@ export const swapSaga = defineSaga({
 
 export type SwapStatus = keyof (typeof swapSaga)['states'];
 
-/** What its owner is told: what is being prepared waits, and what is being returned has failed and is back. */
-export const publicStatuses = ['queued', 'swapping', 'completed', 'failed'] as const satisfies readonly SwapStatus[];
+export const publicStatuses = publicStatusesOf(swapSaga);
 
 export type PublicStatus = (typeof publicStatuses)[number];
 
-export function publicStatus(status: SwapStatus): PublicStatus {
-  if (status === 'preparing') return 'queued';
-  return status === 'returning' ? 'failed' : status;
-}
+export const publicStatus = (status: SwapStatus): PublicStatus => publicStatusOf(swapSaga, status);
 
-/** The states of which its owner is told this one. */
-export function statusesShownAs(shown: PublicStatus): SwapStatus[] {
-  return (Object.keys(swapSaga.states) as SwapStatus[]).filter((status) => publicStatus(status) === shown);
-}
+export const statusesShownAs = (shown: PublicStatus): SwapStatus[] => statesShownAs(swapSaga, shown);

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import { numberedStep } from '../../custody/steps/ask-anew.ts';
+import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { type Asset, chains, homeChain } from '../../money/catalogue.ts';
@@ -8,16 +8,16 @@ import type { SwapStatus } from './saga.ts';
 export interface Swap {
   readonly id: string;
   readonly accountId: bigint;
-  /** What has left the balance. */
+  /** The debited amount. */
   readonly amount: Amount;
   readonly fee: Amount;
-  /** What is kept for gas if the market does not keep to its price. Part of the fee. */
+  /** The part of the fee that is kept for gas if the price moves during the swap. */
   readonly gasFee: Amount;
-  /** What the pools may use of gas. */
+  /** The gas that the pools may use. */
   readonly poolGas: bigint;
-  /** What is swapped: the amount less the fee. */
+  /** The amount less the fee. */
   readonly net: Amount;
-  /** What the market said when it was accepted. */
+  /** The quoted output at acceptance. */
   readonly quoted: Amount;
   readonly amountOutMin: Amount;
   /** In seconds since the epoch. */
@@ -26,47 +26,37 @@ export interface Swap {
   readonly swapperId: string;
   readonly status: SwapStatus;
   readonly path: Hex | null;
-  /** The treasury that is paid. */
+  /** The treasury that the router pays. */
   readonly recipient: Hex | null;
   readonly amountOut: Amount | null;
-  /** What of it the market has not taken, and is back in the balance. */
+  /** The part that the market did not take, refunded. */
   readonly unspent: Amount;
   readonly txHash: Hex | null;
   readonly error: string | null;
-  /** The price was looked at just before it was begun: if the market does not keep to it, or has not kept to it, its owner pays the gas. */
+  /** The price was checked just before the start, so the owner pays the gas if it moves. */
   readonly gasDue: boolean;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
 }
 
-/** By our clock; the chain has its own, and the last word. */
+/** By our clock. The chain's own clock decides in the end. */
 export function isLate({ deadline }: Pick<Swap, 'deadline'>): boolean {
   return Date.now() >= Number(deadline) * 1_000;
 }
 
-/** Native coin is paid as such: it is unwrapped first, and nobody has to be allowed to take it. */
+/** Native coin is unwrapped and paid directly, without an approval. */
 export function isCoin({ net }: Pick<Swap, 'net'>): boolean {
   return net.asset === chains[homeChain].native;
 }
 
-/** What its owner has paid for gas. */
 export function gasKeptOf({ status, gasFee, gasDue }: Pick<Swap, 'status' | 'gasFee' | 'gasDue'>): Amount {
   const isKept = gasDue && (status === 'returning' || status === 'failed');
   return isKept ? gasFee : amountOf(gasFee.asset, 0n);
 }
 
-export const fillStep = (id: string) => ({ sagaId: id, step: 'fill' });
-export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) => ({
-  sagaId: id,
-  step: isCoin({ net }) ? 'unwrap' : 'approve',
-});
+export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) =>
+  isCoin({ net }) ? { sagaId: id, step: 'unwrap' } : approveStep(id);
 export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
-/** What is not swapped goes back to the treasury, and what was prepared is undone. */
-export const returnStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('return', time) });
-/** Once as a rule; what was refused is asked for anew, under another key, and so is what is returned. */
-export const wrapStep = (id: string, time = 1) => ({ sagaId: id, step: numberedStep('wrap', time) });
-export const isWrapStep = ({ step }: { readonly step: string }) => /^wrap(_\d+)?$/.test(step);
-export const disallowStep = (id: string) => ({ sagaId: id, step: 'disallow' });
 
 export async function findSwap(db: Queryable, id: string): Promise<Swap | undefined> {
   const { rows } = await db.query<SwapRow>(`${selectSwap} WHERE id = $1`, [id]);

@@ -2,7 +2,7 @@ import { type Coin, coins } from '../../money/catalogue.ts';
 
 export type SwapToken = 'USDC' | Coin;
 
-/** What can be swapped for one another, by the names that people use: coins are held wrapped. */
+/** By their common names, although coins are held wrapped. */
 export const swapTokens: readonly SwapToken[] = ['USDC', ...coins];
 
 const names: ReadonlySet<string> = new Set(swapTokens);

@@ -3,6 +3,7 @@ import { findStep } from '../../custody/steps/chain-step.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import { takeStep } from '../../custody/steps/take-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
@@ -29,31 +30,28 @@ async function screen(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promi
   const { db, checkpoint = noCheckpoint } = parts;
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
   await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE withdrawals SET status = 'awaiting_liquidity', updated_at = now() WHERE id = $1 AND status = 'queued'",
-      [withdrawal.id],
-    );
-    if (rowCount === 1) await planFirst(tx, withdrawal);
+    const change = { id: withdrawal.id, from: 'queued', to: 'awaiting_liquidity' } as const;
+    if (await changeState(tx, withdrawalSaga, change)) await planFirst(tx, withdrawal);
   });
   checkpoint('withdrawal.screened');
   return 'go_on';
 }
 
-/** In line for the treasury's tokens from now on. Whoever is paid native coin is not paid in tokens. */
+/** From here on the withdrawal waits in line for the treasury's tokens. A native payment has no token recipient. */
 async function planFirst(tx: Transaction, withdrawal: Withdrawal): Promise<void> {
   const { chain, address, net } = withdrawal;
   const leaves = [{ amount: net, ...(!isNative(withdrawal) && { recipient: address }) }];
   await planStep(tx, { saga: withdrawalSaga.name, ...firstStep(withdrawal), chain, leaves });
 }
 
-/** It may have waited here for long, so the screening is asked once more. */
+/** It may have waited here for long, so it is screened again. */
 async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { chain, net } = withdrawal;
   const first = firstStep(withdrawal);
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
   if ((await findStep(db, first)) === undefined) {
-    // What was held and let go again stands at the end of the line.
+    // A withdrawal that was held and released goes to the end of the line.
     await db.transaction((tx) => planIfWaiting(tx, withdrawal));
   }
   const wait = await awaitLiquidity(parts, first, { chain, asset: net.asset });
@@ -74,7 +72,7 @@ async function planIfWaiting(tx: Transaction, withdrawal: Withdrawal): Promise<v
   if (rows.length > 0) await planFirst(tx, withdrawal);
 }
 
-/** A contract that takes no native coin is not unwrapped for: everything goes back at once, and nothing was spent. */
+/** A recipient that refuses native coin is detected before unwrapping: everything is refunded, and no gas was spent. */
 async function isGivenBack(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<boolean> {
   if (!isNative(withdrawal)) return false;
   const { db, networks } = parts;

@@ -1,11 +1,10 @@
-import { dropStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import type { StepEnd } from '../../custody/steps/take-step.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import type { Posting } from '../../ledger/posting.ts';
+import { withdrawalSaga } from './saga.ts';
 import { firstStep, isNative, payStep, sourceOf, type Withdrawal } from './withdrawal.ts';
 
 interface FinishParts {
@@ -13,7 +12,7 @@ interface FinishParts {
   readonly ledger: Ledger;
 }
 
-/** It arrived: the money leaves the books as it has left the chain, and the fee is earned. One commit. */
+/** The payment is confirmed: one commit removes the money from the books and earns the fee. */
 export async function completeWithdrawal(
   { db, ledger }: FinishParts,
   withdrawal: Withdrawal,
@@ -21,39 +20,35 @@ export async function completeWithdrawal(
 ): Promise<void> {
   const { id, accountId, chain, address, gross, fee, net } = withdrawal;
   const { asset } = gross;
-  // What was unwrapped has left custody already.
+  // Unwrapped coin has left custody already.
   const paidFrom = isNative(withdrawal) ? 'unwrapped_in_transit' : 'custody';
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE withdrawals SET status = 'complete', error = NULL, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'sending'`,
-      [id],
-    );
-    if (rowCount === 0) return;
-    const gas = await settleStep(tx, payStep(id), end);
-    await postSurely(tx, ledger, [
-      {
-        type: 'withdrawal_completed',
-        amount: gross,
-        fee,
-        entries: [
-          { account: houseAccount('withdrawals_in_transit', asset, chain), atomic: -gross.atomic },
-          { account: houseAccount('fees', asset, chain), atomic: fee.atomic },
-          { account: houseAccount(paidFrom, asset, chain), atomic: net.atomic },
-        ],
-        reference: `withdrawal:${id}:end`,
-        details: { withdrawalId: id, chain, address, txHash: end.hash },
-        ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.completed' }),
-      },
-      ...(gas ?? []),
-    ]);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, withdrawalSaga, {
+      id,
+      from: 'sending',
+      to: 'complete',
+      set: { error: null },
+      settle: [{ ...payStep(id), end }],
+      post: [
+        {
+          type: 'withdrawal_completed',
+          amount: gross,
+          fee,
+          entries: [
+            { account: houseAccount('withdrawals_in_transit', asset, chain), atomic: -gross.atomic },
+            { account: houseAccount('fees', asset, chain), atomic: fee.atomic },
+            { account: houseAccount(paidFrom, asset, chain), atomic: net.atomic },
+          ],
+          reference: `withdrawal:${id}:end`,
+          details: { withdrawalId: id, chain, address, txHash: end.hash },
+          ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.completed' }),
+        },
+      ],
+    }),
+  );
 }
 
-/**
- * It will never arrive: everything goes back where it came from, the fee too. One commit, with whatever else is part of it. False
- * when it was over before.
- */
+/** Nothing was paid: one commit returns the amount and the fee, with the caller's own writes. False when it was over before. */
 export async function failWithdrawal(
   { db, ledger }: FinishParts,
   withdrawal: Withdrawal,
@@ -61,24 +56,24 @@ export async function failWithdrawal(
   alongside: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<boolean> {
   const { id, status } = withdrawal;
-  return db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE withdrawals SET status = 'failed', error = $2, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = $3`,
-      [id, end.reason, status],
-    );
-    if (rowCount === 0) return false;
-    await alongside(tx);
-    const wasAsked = status === 'sending' || status === 'unwrapping';
-    const gas = wasAsked ? await settleStep(tx, firstStep(withdrawal), end) : undefined;
-    // What was held was never asked for, and has left the line already; what waits leaves it now.
-    if (status === 'awaiting_liquidity') await dropStep(tx, firstStep(withdrawal));
-    await postSurely(tx, ledger, [returnPosting(withdrawal, { failed: end.reason }), ...(gas ?? [])]);
-    return true;
-  });
+  const first = firstStep(withdrawal);
+  const wasAsked = status === 'sending' || status === 'unwrapping';
+  return db.transaction((tx) =>
+    advanceSaga(tx, ledger, withdrawalSaga, {
+      id,
+      from: status,
+      to: 'failed',
+      set: { error: end.reason },
+      alongside: () => alongside(tx),
+      settle: wasAsked ? [{ ...first, end }] : [],
+      // A held withdrawal has left the line already.
+      drop: status === 'awaiting_liquidity' ? [first] : [],
+      post: [returnPosting(withdrawal, { failed: end.reason })],
+    }),
+  );
 }
 
-/** Gross goes back where it came from: because it failed, for that reason, or because its owner has called it back. */
+/** Returns the gross amount after a failure or a cancellation. */
 export function returnPosting(withdrawal: Withdrawal, why: { readonly failed: string } | 'cancelled'): Posting {
   const { id, accountId, chain, address, gross } = withdrawal;
   const isCancelled = why === 'cancelled';

@@ -1,11 +1,9 @@
 import { encodeUnwrap } from '../../chains/wrapped-coin.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { failWithdrawal } from './finish-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
@@ -14,7 +12,7 @@ import { withdrawalSaga } from './saga.ts';
 import { payStep, stepWallet, unwrapStep, type Withdrawal } from './withdrawal.ts';
 import { beginWrapping } from './wrap-again.ts';
 
-/** Unwrapping: the treasury gives back wrapped coin and gets as much native coin for it. */
+/** Unwrapping: the treasury exchanges wrapped coin for the same amount of native coin. */
 export async function unwrap(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, networks, logger, checkpoint = noCheckpoint } = parts;
   const { id, net } = withdrawal;
@@ -37,43 +35,41 @@ export async function unwrap(parts: WithdrawalSagaParts, withdrawal: Withdrawal)
 }
 
 /**
- * The payment is planned in the same commit: as long as a step is open the wallet counts as busy, and what is unwrapped in it is
- * not taken for the operator's own and moved, should the wallet be retired.
+ * The payment is planned in the same commit: while a step is open the wallet counts as busy, so the unwrapped coin is not mistaken for
+ * the operator's own gas and moved away if the wallet is retired.
  */
 async function settleUnwrapping(
   { db, ledger }: WithdrawalSagaParts,
   { id, chain, net }: Withdrawal,
   end: Extract<StepEnd, { state: 'confirmed' }>,
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      "UPDATE withdrawals SET status = 'unwrapped', updated_at = now() WHERE id = $1 AND status = 'unwrapping'",
-      [id],
-    );
-    if (rowCount === 0) return;
-    const wallet = await stepWallet(tx, unwrapStep(id));
-    const gas = await settleStep(tx, unwrapStep(id), end);
-    // Native coin is no token: nothing of it is promised to anybody else.
-    await planStep(tx, { saga: withdrawalSaga.name, ...payStep(id), chain, wallet });
-    await postSurely(tx, ledger, [
-      {
-        type: 'withdrawal_unwrapped',
-        amount: net,
-        entries: [
-          { account: houseAccount('custody', net.asset, chain), atomic: net.atomic },
-          { account: houseAccount('unwrapped_in_transit', net.asset, chain), atomic: -net.atomic },
-        ],
-        reference: `withdrawal:${id}:unwrapped`,
-        details: { withdrawalId: id, chain, txHash: end.hash },
-      },
-      ...(gas ?? []),
-    ]);
-  });
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, withdrawalSaga, {
+      id,
+      from: 'unwrapping',
+      to: 'unwrapped',
+      settle: [{ ...unwrapStep(id), end }],
+      // Native coin is no token, so the step sets nothing aside.
+      plan: async () => [{ ...payStep(id), chain, wallet: await stepWallet(tx, unwrapStep(id)) }],
+      post: [
+        {
+          type: 'withdrawal_unwrapped',
+          amount: net,
+          entries: [
+            { account: houseAccount('custody', net.asset, chain), atomic: net.atomic },
+            { account: houseAccount('unwrapped_in_transit', net.asset, chain), atomic: -net.atomic },
+          ],
+          reference: `withdrawal:${id}:unwrapped`,
+          details: { withdrawalId: id, chain, txHash: end.hash },
+        },
+      ],
+    }),
+  );
 }
 
 /**
- * Unwrapped: it may have taken long, so the screening, the account and the recipient are looked at once more before it leaves. A
- * contract can have changed its mind, and would take as much gas as it likes.
+ * Unwrapped: that may have taken long, so the screening, the account and the recipient are checked again. A recipient that is a contract
+ * may refuse native coin by now, or use any amount of gas.
  */
 export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, networks, logger, checkpoint = noCheckpoint } = parts;

@@ -2,6 +2,7 @@ import type { Hex } from 'viem';
 import { noteShown } from '../../custody/steps/show-signature.ts';
 import { onlyRow } from '../../kernel/db/database.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
@@ -18,13 +19,13 @@ import { isTooLate, type Purchase, payStep, type SellerTrouble } from './purchas
 import { laneOf, purchaseSaga } from './saga.ts';
 import { authorizationOf } from './sign-payment.ts';
 
-/** What came of it, and the seller's answer as it came, if this process has asked. */
+/** `answer` is the seller's, if this process has asked. */
 interface Sent {
   readonly step: SagaStep;
   readonly answer?: SellerAnswer | undefined;
 }
 
-/** Signed: the seller is asked with the payment. That it is was written down before, so one process does, once. */
+/** Signed: the request is recorded before the seller is asked, so only one process asks, once. */
 export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Promise<Sent> {
   const { db } = parts;
   const { id } = purchase;
@@ -41,14 +42,14 @@ export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Pro
   return { step: 'go_on', answer: isOurs ? await ask(parts, purchase, 1) : undefined };
 }
 
-/** How much longer than the seller's time whoever asks may take to write the answer down. */
+/** The time beyond the seller's timeout that a process has to record the answer. */
 const graceMs = 2_000;
 
 const mostAsks = 3;
 
 /**
- * Sending: somebody waits for the seller's answer. When he has had his time he is gone, and his answer with him. The seller is
- * asked again where asking twice is asking once: the payment is the same, and is taken once whatever the seller does.
+ * Sending: another process waits for the seller's answer. After the timeout that process is gone, and the answer is lost. An idempotent
+ * request is sent again: it carries the same payment, which can be taken only once.
  */
 export async function sendAgain(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, timeoutMs } = parts;
@@ -73,7 +74,7 @@ export async function sendAgain(parts: PurchaseParts, purchase: Purchase): Promi
   return 'go_on';
 }
 
-/** A GET changes nothing, and a seller that knows payments by their ids answers the same one twice with the same. */
+/** A GET changes nothing, and a seller with the payment-id extension answers a repeated payment idempotently. */
 function isRepeatable({ method, terms }: Purchase): boolean {
   return method === 'GET' || hasPaymentId(terms.extensions);
 }
@@ -108,7 +109,7 @@ async function openRequest({ db, secrets }: PurchaseParts, { id }: Purchase): Pr
   return JSON.parse(secrets.open('purchases', sealed)) as SellerRequest;
 }
 
-/** What was signed, in the form of the version that the seller speaks. */
+/** The signed payment, in the seller's x402 version. */
 async function paymentHeader({ db }: PurchaseParts, purchase: Purchase): Promise<Record<string, string>> {
   const { id, version, terms, signature } = purchase;
   if (signature === null) throw new Error(`purchase ${id} is not signed`);
@@ -137,7 +138,7 @@ async function paymentHeader({ db }: PurchaseParts, purchase: Purchase): Promise
   return { [headerNames[2].payment]: encodeHeader(content) };
 }
 
-/** Extensions are repeated as they came; to the one that knows payments by ids ours is added. */
+/** Extensions are echoed unchanged, except that the payment-id extension gets our id. */
 function withPaymentId(extensions: unknown, id: string): unknown {
   if (!hasPaymentId(extensions)) return extensions;
   const known = extensions as Record<string, { info?: object } | undefined>;
@@ -147,24 +148,24 @@ function withPaymentId(extensions: unknown, id: string): unknown {
 
 type Came = { readonly answer: SellerAnswer } | { readonly trouble: SellerTrouble };
 
-/** What came back, or that nothing did, unless somebody else has asked since. From here on only the chain is waited for. */
+/** Records the answer, or that it is lost, unless another process has asked since. The next step waits for the chain only. */
 async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number, came: Came): Promise<boolean> {
   const { db } = parts;
   const { id, accountId, amount } = purchase;
   const answer = 'answer' in came ? came.answer : undefined;
   return db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE purchases SET status = 'settling', seller_status = $3, seller_trouble = $4, receipt = $5, updated_at = now()
-        WHERE id = $1 AND status = 'sending' AND asks = $2`,
-      [
-        id,
-        time,
-        answer?.status ?? null,
-        'trouble' in came ? came.trouble : null,
-        (answer && JSON.stringify(readReceipt(answer))) ?? null,
-      ],
-    );
-    if (rowCount === 0) return false;
+    const isFirst = await changeState(tx, purchaseSaga, {
+      id,
+      from: 'sending',
+      where: { asks: time },
+      to: 'settling',
+      set: {
+        sellerStatus: answer?.status ?? null,
+        sellerTrouble: 'trouble' in came ? came.trouble : null,
+        receipt: (answer && JSON.stringify(readReceipt(answer))) ?? null,
+      },
+    });
+    if (!isFirst) return false;
     if (answer !== undefined) {
       const { headers, body, truncated } = await shortenToKeep(tx, accountId, answer, amount.atomic);
       await tx.query('INSERT INTO purchase_answers (purchase_id, headers, body, truncated) VALUES ($1, $2, $3, $4)', [
@@ -180,7 +181,7 @@ async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number,
   });
 }
 
-/** What the seller says of the payment. It is believed of nothing: it tells where to look first. */
+/** The seller's receipt. It is not trusted, and only tells where to look first. */
 function readReceipt({ headers }: SellerAnswer): Receipt | undefined {
   for (const name of [headerNames[2].receipt, headerNames[1].receipt]) {
     const header = headers[name];
@@ -190,7 +191,6 @@ function readReceipt({ headers }: SellerAnswer): Receipt | undefined {
   return undefined;
 }
 
-/** The transaction that the seller names, if it names one. */
 export function namedTransaction({ receipt: said }: Purchase): Hex | undefined {
   const named = said?.transaction.toLowerCase() ?? '';
   return /^0x[0-9a-f]{64}$/.test(named) ? (named as Hex) : undefined;

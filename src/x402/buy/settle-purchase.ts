@@ -2,28 +2,28 @@ import type { PublicClient } from 'viem';
 import { doNodesAgree } from '../../chains/agree.ts';
 import { judge, readUsed } from '../../chains/authorization.ts';
 import { findUse, type Use } from '../../chains/find-use.ts';
-import { settleStep } from '../../custody/steps/settle-step.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findCursor } from '../../custody/watch/chain-cursor.ts';
 import { isOnChain } from '../../custody/watch/reorganisation.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
 import { add } from '../../money/amount.ts';
 import { keptFee } from './fee.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackLapsed } from './give-back.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { type Purchase, payStep } from './purchase.ts';
+import { purchaseSaga } from './saga.ts';
 import { namedTransaction } from './send-payment.ts';
 
-/** A seller settles within the request as a rule; who has not after so long is looked at less often. */
+/** Most sellers settle within the request. After this time the chain is polled less often. */
 const promptMs = 60_000;
 const patience = 5;
 
 /**
- * Settling: what has become of the authorization is read from the token itself, at the last block that was read, which is final.
- * Whatever the seller has answered, the account pays what has left, and nothing else.
+ * Settling: the token itself tells whether the authorization was used, as of the last block that the watcher has read, which is final. The
+ * account pays exactly what has left the wallet, no matter what the seller answered.
  */
 export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, checkpoint = noCheckpoint } = parts;
@@ -49,7 +49,7 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
     };
   }
   if (fate === 'lapsed') {
-    // Both: what is unused and whose time is not over can still be taken.
+    // Both must hold: an unused authorization that has not expired can still be taken.
     const hasLapsed = async (alone: PublicClient) => {
       const [{ hash, timestamp }, [usedThere]] = await Promise.all([
         alone.getBlock({ blockNumber: cursor.number }),
@@ -67,7 +67,7 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
   const range = { from: fromBlock, to: cursor.number, hint: namedTransaction(purchase) };
   const use = await findUse(network, token, authorization, range);
   if (use === undefined) {
-    // A node that lags behind its sisters; the token itself has said that it was used.
+    // This node lags behind the others: the token has already reported the use.
     return { lookAgainInMs: pollMs, waitsFor: 'the transaction that took the payment to be found', isTrouble: true };
   }
   await complete(parts, purchase, use);
@@ -75,33 +75,35 @@ export async function settlePurchase(parts: PurchaseParts, purchase: Purchase): 
   return 'rest';
 }
 
-/** It has left the chain, and leaves the books. What it cost to submit it was the seller's. */
+/** The tokens have left the chain, so they leave the books too. The seller has paid the gas. */
 async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { hash, blockNumber }: Use): Promise<void> {
   const { id, accountId, amount, payTo } = purchase;
-  await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE purchases SET status = 'paid', tx_hash = $2, updated_at = now(), finished_at = now()
-        WHERE id = $1 AND status = 'settling'`,
-      [id, hash],
-    );
-    if (rowCount === 0) return;
-    const fee = await keptFee(tx, purchase);
-    await settleStep(tx, payStep(id), { state: 'confirmed', hash, blockNumber, gasCost: 0n });
-    await postSurely(tx, ledger, [
-      {
-        type: 'purchase_paid',
-        amount,
-        fee,
-        entries: [
-          { account: houseAccount('nano_in_transit', amount.asset), atomic: -add(amount, fee).atomic },
-          { account: houseAccount('custody', amount.asset), atomic: amount.atomic },
-          { account: houseAccount('fees', amount.asset), atomic: fee.atomic },
-        ],
-        reference: `purchase:${id}:end`,
-        details: { purchaseId: id, payTo, txHash: hash },
-        senderId: accountId,
-        senderEvent: 'purchase.paid',
+  await db.transaction((tx) =>
+    advanceSaga(tx, ledger, purchaseSaga, {
+      id,
+      from: 'settling',
+      to: 'paid',
+      set: { txHash: hash },
+      settle: [{ ...payStep(id), end: { state: 'confirmed', hash, blockNumber, gasCost: 0n } }],
+      post: async () => {
+        const fee = await keptFee(tx, purchase);
+        return [
+          {
+            type: 'purchase_paid',
+            amount,
+            fee,
+            entries: [
+              { account: houseAccount('nano_in_transit', amount.asset), atomic: -add(amount, fee).atomic },
+              { account: houseAccount('custody', amount.asset), atomic: amount.atomic },
+              { account: houseAccount('fees', amount.asset), atomic: fee.atomic },
+            ],
+            reference: `purchase:${id}:end`,
+            details: { purchaseId: id, payTo, txHash: hash },
+            senderId: accountId,
+            senderEvent: 'purchase.paid',
+          },
+        ];
       },
-    ]);
-  });
+    }),
+  );
 }

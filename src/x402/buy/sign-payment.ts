@@ -1,12 +1,14 @@
 import type { Authorization } from '../../chains/authorization.ts';
 import { readTokenDomain, toTypedData } from '../../chains/authorization.ts';
 import type { HouseWallet } from '../../custody/wallets/house-wallets.ts';
+import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { findPayer } from './find-payer.ts';
 import { giveBackLate } from './give-back-late.ts';
 import { meansOf, type PurchaseParts } from './parts.ts';
 import { isTooLate, type Purchase } from './purchase.ts';
+import { purchaseSaga } from './saga.ts';
 
 export function authorizationOf(
   { payTo, amount, nonce, validBefore }: Purchase,
@@ -16,8 +18,8 @@ export function authorizationOf(
 }
 
 /**
- * Held: the wallet signs what was written down. However often that is done, it is the same authorization, and the token accepts it
- * once. The signature leaves nobody's hands before it is written down too.
+ * Held: the wallet signs the recorded authorization. Signing again gives the same authorization, which the token accepts only once. The
+ * signature is recorded before the seller sees it.
  */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
@@ -26,10 +28,8 @@ export async function signPayment(parts: PurchaseParts, purchase: Purchase): Pro
   const payer = await findPayer(db, purchase);
   const domain = await readTokenDomain(network, token.address);
   const signature = await provider.signTypedData(payer, toTypedData(domain, authorizationOf(purchase, payer)));
-  await db.query(
-    "UPDATE purchases SET status = 'signed', signature = $2, updated_at = now() WHERE id = $1 AND status = 'held'",
-    [purchase.id, signature.toLowerCase()],
-  );
+  const set = { signature: signature.toLowerCase() };
+  await changeState(db, purchaseSaga, { id: purchase.id, from: 'held', to: 'signed', set });
   checkpoint('purchase.signed');
   return 'go_on';
 }

@@ -1,7 +1,7 @@
 import { multicallAddress } from '../../chains/abi.ts';
 import { encodeSubmission, isValidAt } from '../../chains/authorization.ts';
 import type { Network } from '../../chains/network.ts';
-import type { ChainStepParts } from '../../custody/steps/parts.ts';
+import { type ChainStepParts, requireNetwork } from '../../custody/steps/parts.ts';
 import { authorizationProof } from '../../custody/steps/receipt-proofs.ts';
 import { settleStep } from '../../custody/steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
@@ -26,10 +26,10 @@ export interface SettlingParts extends ChainStepParts {
   readonly logger: Logger;
 }
 
-/** When a payment is looked at again: soon if it is no fault of its payer, and later if a transaction was spent on it in vain. */
+/** The wait before a payment is submitted again: longer if a transaction was already wasted on it. */
 const againSeconds = { notTried: 5, tried: 30 } as const;
 
-/** How often to look again while something that has arrived is held. */
+/** Polling interval while an arrival is held. */
 const heldMs = 5_000;
 
 export function settlementHandler(parts: SettlingParts): SagaHandler {
@@ -39,7 +39,7 @@ export function settlementHandler(parts: SettlingParts): SagaHandler {
 }
 
 async function submit(parts: SettlingParts, settlement: Settlement): Promise<SagaStep> {
-  const network = networkOf(parts, settlement);
+  const network = requireNetwork(parts.networks, settlement.chain);
   const token = tokenAddress(network, settlement.asset);
   const isOutdated = settlement.isStuck && (await hasChanged(network, token, settlement));
   const progress = await takeStep(
@@ -59,8 +59,8 @@ async function submit(parts: SettlingParts, settlement: Settlement): Promise<Sag
 }
 
 /**
- * Our transaction has ended, and the chain was read that far: what it has brought is matched with its payments already, whoever
- * submitted them. Of the others each is judged by itself, because one that fails takes no other with it.
+ * Our transaction has ended and the watcher has read its block, so arrivals are already matched with their payments. The other payments are
+ * decided one by one, because in a multicall each may fail without the others.
  */
 async function settle(parts: SettlingParts, network: Network, settlement: Settlement, end: StepEnd): Promise<SagaStep> {
   const { db, ledger, logger, checkpoint = noCheckpoint } = parts;
@@ -119,13 +119,6 @@ function idsOf(claims: readonly Claim[]): string[] {
   return claims.map(({ id }) => id);
 }
 
-/** What the receipt of its arrival proves. */
 function proofOf({ token, authorization: { from, nonce } }: Claim): string {
   return authorizationProof(token, from, nonce);
-}
-
-function networkOf({ networks }: SettlingParts, { id, chain }: Settlement): Network {
-  const network = networks.get(chain);
-  if (network === undefined) throw new Error(`settlement ${id} is on ${chain}, which is off`);
-  return network;
 }

@@ -2,7 +2,7 @@ import type { Feature } from '../../../../kernel/feature.ts';
 import { defineSettings, url } from '../../../../kernel/settings.ts';
 
 interface CctpSettings {
-  /** Undefined in a sandbox that has its own. */
+  /** Undefined when the sandbox runs its own service. */
   readonly attestationUrl: string | undefined;
 }
 

@@ -7,20 +7,19 @@ import { leaveAlone, takeTurn } from './turns.ts';
 
 export interface IrisParts {
   readonly db: Queryable;
-  /** Where the service is, without a path. */
   readonly url: string;
   readonly timeoutMs?: number;
 }
 
-/** Whoever asks too often gets no answer for so long. */
+/** Circle blocks a client that exceeds the rate limit for this long. */
 const punishedMs = 5 * 60_000;
 
-/** Whoever would be later than that for its turn lets it go: those of two seconds must not come in one. */
+/** A late turn is dropped, because requests of two seconds that arrive in one would exceed the rate limit. */
 const mostLateMs = 700;
 
 const notAsked: Attestation = { state: 'not_asked', lookAgainInMs: 2_000 };
 
-/** An answer has some hundred bytes for each message; what is longer is not read. */
+/** An answer has a few hundred bytes per message. */
 const mostBytes = 1_000_000;
 
 const hex = z.string().regex(/^0x([0-9a-fA-F]{2})*$/) as unknown as z.ZodType<Hex>;
@@ -36,7 +35,7 @@ const answer = z.object({
   ),
 });
 
-/** Circle's attestation service, asked no more often than it allows, by all instances together. */
+/** Circle's attestation service. All instances share one rate limit. */
 export function createIris({ db, url, timeoutMs = 5_000 }: IrisParts): Attestations {
   return {
     async find({ domain, txHash }) {
@@ -69,7 +68,7 @@ class AttestationTrouble extends Error {
 
 async function readAnswer(db: Queryable, response: Response): Promise<Attestation> {
   if (response.status === 429) {
-    // Whatever else it says, and whether or not it comes to an end.
+    // The body is not read: it may be endless.
     await response.body?.cancel().catch(() => {});
     const seconds = Number(response.headers.get('retry-after'));
     const waitMs = seconds > 0 ? Math.min(seconds * 1_000, punishedMs) : punishedMs;
@@ -91,7 +90,7 @@ async function readAnswer(db: Queryable, response: Response): Promise<Attestatio
   return { state: 'known', attested, pending: describePending(reason ?? messages[0]?.status) };
 }
 
-/** The words of a stranger, for the operator's list: short, and without anything that is not a word. */
+/** External text for the operator's list, so it is cut to 60 word characters and spaces. */
 function describePending(reason: string | null | undefined): string {
   return (reason ?? 'pending')
     .replaceAll(/[^\w ]/g, '')

@@ -1,12 +1,12 @@
 import type { Queryable } from '../../../../kernel/db/database.ts';
 
-/** How far apart two questions are, of all instances together: 20 a second, where more than 35 are punished. */
+/** 20 requests a second for all instances together. Circle blocks clients above 35. */
 const apartMs = 50;
 
-/** Nobody waits in a job for longer than that; whoever would looks again later. */
+/** A job waits no longer than this for its turn, and otherwise tries again later. */
 const mostAheadMs = 2_000;
 
-/** When this process may ask the attestation service, in milliseconds from now; undefined when too many wait already. */
+/** Milliseconds until this process may ask the service. Undefined when too many wait already. */
 export async function takeTurn(db: Queryable): Promise<number | undefined> {
   const { rows } = await db.query<{ in_ms: number }>(
     `UPDATE attestation_turns SET next_at = greatest(next_at, clock_timestamp()) + make_interval(secs => $1 / 1000.0)
@@ -17,7 +17,7 @@ export async function takeTurn(db: Queryable): Promise<number | undefined> {
   return rows[0] && Math.max(0, rows[0].in_ms);
 }
 
-/** The service wants to be left alone: by everybody. */
+/** Pauses all instances. */
 export async function leaveAlone(db: Queryable, ms: number): Promise<void> {
   await db.query(
     'UPDATE attestation_turns SET next_at = greatest(next_at, clock_timestamp() + make_interval(secs => $1 / 1000.0))',

@@ -1,6 +1,6 @@
 import { parseAbi } from 'viem';
 
-/** The parts of Uniswap's contracts that we call, written by hand. */
+/** The functions of Uniswap's contracts that we call. */
 export const quoterAbi = parseAbi([
   'function quoteExactInput(bytes path, uint256 amountIn) returns (uint256 amountOut, uint160[] sqrtPriceX96AfterList, uint32[] initializedTicksCrossedList, uint256 gasEstimate)',
 ]);

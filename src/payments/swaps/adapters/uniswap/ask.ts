@@ -6,9 +6,8 @@ import { MarketUnreachable } from '../../../../money/market.ts';
 import { multicallAbi, poolAbi } from './abi.ts';
 
 /**
- * What going through one pool may use of gas: dozens of its steps in price. Anybody can open a pool, and one that runs dry is
- * searched for more to its very end. Without a bound a handful of these would use up what a node spends on one request, and
- * nobody would get a quote.
+ * The gas limit per pool, enough for dozens of price ticks. Anybody can open a pool, and the quoter searches a dry one to its last tick.
+ * Without a limit a few such pools would exhaust the node's gas cap for the whole request, and every quote would fail.
  */
 export const gasPerPool = 500_000n;
 
@@ -19,8 +18,8 @@ export interface Call {
 }
 
 /**
- * Many questions in one request. Undefined in the place of each call that was refused or answered nothing: there is no such pool, or it
- * holds so little that it would take too much gas.
+ * Many calls in one request. Undefined for each call that reverted or returned nothing: the pool does not exist, or is so dry that it
+ * exceeds the gas limit.
  */
 export async function askAll(
   { client }: Network,
@@ -60,7 +59,7 @@ export function readBalance(data: Hex | undefined): bigint | undefined {
   return read(data, (known) => decodeFunctionResult({ abi: tokenAbi, functionName: 'balanceOf', data: known }));
 }
 
-/** A node that answers with something else has not said what the market pays. */
+/** Throws MarketUnreachable when the node's answer cannot be decoded. */
 export function read<T>(data: Hex | undefined, decode: (data: Hex) => T): T | undefined {
   if (data === undefined) return undefined;
   try {

@@ -1,13 +1,13 @@
 import { concat, encodeAbiParameters, encodePacked, getContractAddress, type Hex, keccak256 } from 'viem';
 import { uniswap } from '../../../../chains/uniswap.ts';
 
-/** What a pool may keep of each swap, in millionths. A pair may have a pool for each. */
+/** Uniswap's fee tiers, in millionths. */
 const tiers = [100, 500, 3_000, 10_000] as const;
 
-/** Of the code that every pool is made from: with it a pool's address is known without asking. */
+/** The hash of the pools' init code, from which their CREATE2 addresses follow. */
 const poolCodeHash: Hex = '0xe34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54';
 
-/** One pool on the way, and the direction through it. */
+/** One pool, and the direction through it. */
 export interface Hop {
   readonly pool: Hex;
   /** In millionths. */
@@ -18,7 +18,7 @@ export interface Hop {
 
 export type Path = readonly Hop[];
 
-/** Every way from one token to another: through one pool, or through two with one of the others between them. */
+/** All paths from one token to another, direct or through one intermediate token. */
 export function listPaths(from: Hex, to: Hex, others: readonly Hex[]): readonly Path[] {
   const direct = tiers.map((fee) => [toHop(from, to, fee)]);
   const overOne = others
@@ -29,7 +29,7 @@ export function listPaths(from: Hex, to: Hex, others: readonly Hex[]): readonly 
   return [...direct, ...overOne];
 }
 
-/** As the contracts read it: token, fee, token, fee, token. */
+/** As the contracts expect it: token, fee, token, fee, token. */
 export function encodePath(path: Path): Hex {
   const [first] = path;
   if (first === undefined) throw new RangeError('a path has at least one pool');
@@ -60,7 +60,7 @@ function computeAddress(token0: Hex, token1: Hex, fee: number): Hex {
   });
 }
 
-/** Whether a token is the one that the price of their pool is of. */
+/** Whether `one` is token0 of their pool. */
 export function isFirst(one: Hex, other: Hex): boolean {
   return BigInt(one) < BigInt(other);
 }

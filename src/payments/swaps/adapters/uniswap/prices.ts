@@ -6,15 +6,15 @@ import { askAll, askBalance, askPrice, readBalance, readPrice } from './ask.ts';
 import { outAtSpot } from './impact.ts';
 import { type Hop, listPaths } from './paths.ts';
 
-/** The way from each asset to USDC through the pool that holds most USDC, and that pool's price. */
+/** For each asset the pool to USDC that holds the most USDC, and its price. */
 export interface Prices {
   readonly hops: ReadonlyMap<Asset, Hop>;
   readonly sqrtPrices: ReadonlyMap<Hex, bigint>;
 }
 
 /**
- * What the assets cost, by the deepest pool of each. Anybody can open a pool that pays any price for a little; to be believed here he would
- * have to leave more USDC in it than everybody else has in theirs.
+ * The prices of all assets, by the deepest pool of each. Anybody can open a pool with any price, but to count here it must hold more USDC than
+ * every other pool of the pair.
  */
 export async function askPrices(network: Network, blockNumber: bigint): Promise<Prices> {
   const usdc = tokenOf(network, 'USDC')?.address;
@@ -36,14 +36,14 @@ export async function askPrices(network: Network, blockNumber: bigint): Promise<
     const held = readBalance(answers[2 * index + 1]) ?? 0n;
     if (sqrtPrice === undefined || sqrtPrice === 0n || held <= (most.get(asset) ?? 0n)) continue;
     most.set(asset, held);
-    // What a pool keeps is no part of a price.
+    // A price does not include the pool's fee.
     hops.set(asset, { ...hop, fee: 0 });
     sqrtPrices.set(hop.pool, sqrtPrice);
   }
   return { hops, sqrtPrices };
 }
 
-/** What so much is worth at these prices, by way of USDC. Undefined when there is no pool for it. */
+/** The value at these prices, through USDC. Undefined when there is no pool. */
 export function worthAt({ hops, sqrtPrices }: Prices, { from, to, atomic }: Wanted): bigint | undefined {
   const path: Hop[] = [];
   if (from !== 'USDC') {

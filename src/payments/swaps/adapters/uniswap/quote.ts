@@ -9,13 +9,10 @@ import { askAll, askPrice, type Call, gasPerPool, read, readPrice } from './ask.
 import { impactOf, outAtSpot } from './impact.ts';
 import { encodePath, listPaths, type Path } from './paths.ts';
 
-/** The assets that are deep enough to go through. */
+/** Assets that are liquid enough to be an intermediate token. */
 const between = swapTokens.filter((asset) => 'isHub' in assets[asset]);
 
-/**
- * What the chain would pay at a block, over the best of all ways. One request: the quoter makes every swap and undoes it, and
- * every pool tells its price.
- */
+/** The best quote over all paths, as of one block and in one request. */
 export async function askQuote(
   network: Network,
   { from, to, atomic, mostGas }: Wanted,
@@ -38,12 +35,12 @@ export async function askQuote(
   const quotes = paths.flatMap((path, index) => {
     const atSpot = outAtSpot(path, atomic, sqrtPrices);
     if (atSpot === undefined) return [];
-    // A pool on the way refuses to swap nothing for nothing: that is no lack of what it could pay.
+    // A pool reverts on an amount of zero. That is rounding, not a lack of liquidity.
     const paid = readSwap(answers[pools.length + index]) ?? (atSpot === 0n ? { amountOut: 0n, gas: 0n } : undefined);
     if (paid === undefined || (mostGas !== undefined && paid.gas > mostGas)) return [];
     return [{ ...paid, impact: impactOf(paid.amountOut, atSpot), path: encodePath(path) }];
   });
-  // Of equal ones the first, which is the shortest.
+  // Among equal quotes the first wins, which has the shortest path.
   return quotes.reduce<MarketQuote | undefined>(
     (best, one) => (best === undefined || one.amountOut > best.amountOut ? one : best),
     undefined,

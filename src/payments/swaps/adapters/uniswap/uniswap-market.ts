@@ -13,10 +13,9 @@ import { routerAbi } from './abi.ts';
 import { askPrices, type Prices, worthAt } from './prices.ts';
 import { askQuote } from './quote.ts';
 
-/** Answers as of one block that are remembered. */
+/** The most answers cached per block. */
 const mostRemembered = 1_000;
 
-/** Uniswap v3 on the home chain. */
 export function createUniswapMarket(networks: Networks): Market {
   const quotes = rememberForABlock<MarketQuote | undefined>();
   const prices = rememberForABlock<Prices>();
@@ -43,7 +42,7 @@ export function createUniswapMarket(networks: Networks): Market {
   };
 }
 
-/** What was asked as of the newest block is not asked again. */
+/** Caches answers until the next block. */
 function rememberForABlock<T>() {
   let remembered = { block: -1n, answers: new Map<string, Promise<T>>() };
   return (block: bigint, name: string, ask: () => Promise<T>): Promise<T> => {
@@ -61,7 +60,7 @@ function rememberForABlock<T>() {
   };
 }
 
-/** Asked for no more often than the chain is looked at anyway. */
+/** Cached for one poll interval. */
 async function newestBlock({ client, pollMs }: Network): Promise<bigint> {
   try {
     return await client.getBlockNumber({ cacheTime: pollMs });
@@ -71,13 +70,12 @@ async function newestBlock({ client, pollMs }: Network): Promise<bigint> {
   }
 }
 
-/** What the router takes for all that it has itself. */
+/** Uniswap's constant for the router's whole balance. */
 const allOfIt = 0n;
 
 /**
- * One transaction: the router takes all that is sold, sells what it has, and sends the rest to whoever is paid. Pools that run
- * dry on the way take less than they are offered. What is left would otherwise stay with whoever sells, still allowed; or, of
- * native coin, with the router, for anybody.
+ * One transaction: the router pulls the whole amount, swaps its balance, and sends the rest to the recipient. A pool that runs dry takes less
+ * than it is offered. Otherwise the rest would stay approved in the seller's wallet or, as native coin, in the router, where anybody can take it.
  */
 function trade({ from, atomic, path, atLeast, recipient, deadline }: Trade): MarketCall {
   const token = slice(path, 0, 20);
@@ -109,7 +107,7 @@ function readWay(data: Hex): Pick<Trade, 'path' | 'recipient'> | undefined {
       if (functionName === 'exactInput') return { path: args[0].path, recipient: args[0].recipient };
     }
   } catch {
-    // Something that we never tell the router.
+    // A call that we never make.
   }
   return undefined;
 }
