@@ -3,7 +3,8 @@ import { recordAudit } from '../accounts/audit/record.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
 import type { Database, Queryable } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../kernel/http/paging.ts';
+import { idParameter } from '../kernel/http/find-route.ts';
+import { listRoute } from '../kernel/http/list-route.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
@@ -42,12 +43,12 @@ const example = {
   createdAt: '2026-01-15T10:00:00.000Z',
 };
 
-const webhookId = z.strictObject({ id: z.string().max(64) });
+const webhookId = z.strictObject({ id: idParameter });
 
 export function webhookRoutes(parts: WebhookParts): Route[] {
   return [
     createRoute(parts),
-    listRoute(parts.db),
+    webhooksRoute(parts.db),
     deleteRoute(parts.once),
     testRoute(parts.once),
     ...deliveryRoutes(parts),
@@ -101,35 +102,25 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
   );
 }
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listWebhooks',
-      method: 'GET',
-      path: '/webhooks',
-      tag: 'Webhooks',
-      summary: 'Your webhooks',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('webhooks', webhook),
-          example: { webhooks: [example], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
+function webhooksRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listWebhooks',
+    path: '/webhooks',
+    tag: 'Webhooks',
+    summary: 'List your webhooks',
+    name: 'webhooks',
+    item: webhook,
+    example,
+    rows: async ({ accountId, cursor, limit }) => {
       const { rows } = await db.query<WebhookRow>(
         `${selectWebhook} WHERE account_id = $1 AND status <> 'deleted' AND ($2::text IS NULL OR id < $2)
           ORDER BY id DESC LIMIT $3`,
-        [caller.accountId, query.cursor ?? null, query.limit + 1],
+        [accountId, cursor ?? null, limit + 1],
       );
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ webhooks: items.map(describe), nextCursor });
+      return rows;
     },
-  );
+    describe,
+  });
 }
 
 function deleteRoute(once: Once): Route {

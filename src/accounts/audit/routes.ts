@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
+import type { Route } from '../../kernel/http/define-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type AuditAction, auditActions } from './actions.ts';
 import { type LoggedEntry, readAccountLog } from './read-log.ts';
 
@@ -35,36 +35,25 @@ const example = {
 
 export function auditRoutes(db: Queryable): Route[] {
   return [
-    defineRoute(
-      {
-        id: 'listAudit',
-        method: 'GET',
-        path: '/account/audit',
-        tag: 'Accounts',
-        summary: 'Who did what with your account',
-        description:
-          'Sensitive changes and attempts, newest first: by which key, from which address, or by the operator. Entries are never changed or removed.',
-        auth: 'key',
-        scope: 'read',
-        query: pageQuery.extend({
-          action: z
-            .enum(actions, { error: 'must be the name of an action' })
-            .optional()
-            .meta({ description: 'Only these.' }),
-        }),
-        returns: {
-          200: {
-            description: 'Newest first',
-            schema: page('entries', entry),
-            example: { entries: [example], nextCursor: null },
-          },
-        },
+    listRoute({
+      id: 'listAudit',
+      path: '/account/audit',
+      tag: 'Accounts',
+      summary: 'List the audit log of your account',
+      description:
+        'Sensitive changes and attempts, with the key and address they came from or the operator who made them. Entries are never changed or removed.',
+      name: 'entries',
+      item: entry,
+      example,
+      filters: {
+        action: z
+          .enum(actions, { error: 'must be the name of an action' })
+          .optional()
+          .meta({ description: 'Only entries of this action.' }),
       },
-      async ({ caller, query: { action, limit, cursor } }) => {
-        const { items, nextCursor } = await readAccountLog(db, { accountId: caller.accountId, action, limit, cursor });
-        return ok({ entries: items.map(describe), nextCursor });
-      },
-    ),
+      rows: ({ accountId, action, limit, cursor }) => readAccountLog(db, { accountId, action, limit, cursor }),
+      describe,
+    }),
   ];
 }
 

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
+import { idParameter } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
@@ -22,7 +23,7 @@ const endWebhooks = z.boolean().default(false).meta({ description: 'Ends the web
 
 export function keyRoutes(parts: AccountParts): Route[] {
   return [
-    listRoute(parts),
+    keysRoute(parts),
     makeRoute(parts),
     rotateRoute(parts),
     endRoute(parts),
@@ -31,33 +32,20 @@ export function keyRoutes(parts: AccountParts): Route[] {
   ];
 }
 
-function listRoute({ db, clock, idleMs }: AccountParts): Route {
-  return defineRoute(
-    {
-      id: 'listKeys',
-      method: 'GET',
-      path: '/account/keys',
-      tag: 'Accounts',
-      summary: 'Your API keys',
-      description:
-        'Those that can still be used. What you do not know, or what was used from elsewhere, is best revoked.',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('keys', key),
-          example: { keys: [exampleListed], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller: { accountId, keyId }, query: { limit, cursor } }) => {
-      const rows = await listLiveKeys(db, { accountId, clock, idleMs, limit, cursor });
-      const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
-      return ok({ keys: items.map((row) => describeKey(row, { idleMs, keyId })), nextCursor });
-    },
-  );
+function keysRoute({ db, clock, idleMs }: AccountParts): Route {
+  return listRoute({
+    id: 'listKeys',
+    path: '/account/keys',
+    tag: 'Accounts',
+    summary: 'List your API keys',
+    description:
+      'Keys that can still be used. Revoke a key that you do not recognise, or that was used from an unknown address.',
+    name: 'keys',
+    item: key,
+    example: exampleListed,
+    rows: (query) => listLiveKeys(db, { ...query, clock, idleMs }),
+    describe: (row, { keyId }) => describeKey(row, { idleMs, keyId }),
+  });
 }
 
 /** Takes no Idempotency-Key: its answer would have to be kept, and nobody keeps a key but its owner. */
@@ -128,7 +116,7 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
         'Wallets and funds are unaffected. A key that was revoked before can be revoked again, to see its webhooks or to end them.',
       auth: 'key',
       scope: 'manage',
-      params: z.strictObject({ id: z.string().max(64) }),
+      params: z.strictObject({ id: idParameter }),
       query: z.strictObject({
         endWebhooks: z
           .enum(['true', 'false'], { error: 'must be true or false' })

@@ -7,11 +7,12 @@ import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, type GivenAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRefusal } from '../../kernel/http/find-refusal.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -42,10 +43,10 @@ export interface BridgeRouteParts {
 
 /** Cross-chain transfers: begun, followed, listed. */
 export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
-  return [transferRoute(parts), statusRoute(parts), historyRoute(parts)];
+  return [createRoute(parts), statusRoute(parts), historyRoute(parts)];
 }
 
-function transferRoute(parts: BridgeRouteParts): Route {
+function createRoute(parts: BridgeRouteParts): Route {
   const { once, ledger, networks, silentChains, gasCosts, publicUrl, checkpoint = noCheckpoint } = parts;
   const { transferId, fromChain, toChain, amount, gasFee, protocolFee, estimatedTime, statusUrl } = exampleRecord;
   return defineRoute(
@@ -106,8 +107,7 @@ function transferRoute(parts: BridgeRouteParts): Route {
         bridgeErrors.bridge_amount_too_small,
         bridgeErrors.bridge_fee_too_high,
         bridgeErrors.bridge_paused,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, body, idempotency }) => {
@@ -187,71 +187,44 @@ export function reachable(networks: Networks, id: ChainId): Network {
 }
 
 function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {
-  return defineRoute(
-    {
-      id: 'getCrossChainTransfer',
-      method: 'GET',
-      path: '/cross-chain/status/:transferId',
-      tag: 'Cross-chain',
-      summary: 'Where a cross-chain transfer is',
-      description:
-        'Ask every two minutes until it is `completed` or `failed`, or register a webhook for `bridge.completed`.',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ transferId: z.string().max(64) }),
-      examples: { params: { transferId: exampleRecord.transferId } },
-      returns: { 200: { description: 'The transfer', schema: bridgeRecord, example: exampleRecord } },
-      errors: [bridgeErrors.bridge_not_found],
+  return findRoute({
+    id: 'getCrossChainTransfer',
+    path: '/cross-chain/status/:transferId',
+    tag: 'Cross-chain',
+    summary: 'Retrieve a cross-chain transfer',
+    description:
+      'Poll every two minutes until the status is `completed` or `failed`, or register a webhook for `bridge.completed`.',
+    returns: 'The transfer',
+    item: bridgeRecord,
+    example: exampleRecord,
+    notFound: bridgeErrors.bridge_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findBridge(db, id));
+      return found && describeBridge(found, publicUrl());
     },
-    async ({ caller, params }) => {
-      const found = await findBridge(db, params.transferId);
-      if (found === undefined || found.accountId !== caller.accountId) throw bridgeErrors.bridge_not_found();
-      return ok(describeBridge(found, publicUrl()));
-    },
-  );
+  });
 }
 
 function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
-  return defineRoute(
-    {
-      id: 'listCrossChainTransfers',
-      method: 'GET',
-      path: '/cross-chain/history',
-      tag: 'Cross-chain',
-      summary: 'Your cross-chain transfers',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first, those that carry a deposit home too',
-          schema: page('transfers', bridgeRecord),
-          example: { transfers: [exampleRecord], nextCursor: null },
-        },
-      },
+  return listRoute({
+    id: 'listCrossChainTransfers',
+    path: '/cross-chain/history',
+    tag: 'Cross-chain',
+    summary: 'List your cross-chain transfers',
+    returns: 'Newest first, including transfers that carry a deposit to Polygon',
+    name: 'transfers',
+    item: bridgeRecord,
+    example: exampleRecord,
+    filters: { status: z.enum(publicStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
+      const { rows } = await db.query<BridgeRow>(
+        `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
+            AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
+          ORDER BY id DESC LIMIT $4`,
+        [accountId, cursor ?? null, status ?? null, limit + 1],
+      );
+      return rows;
     },
-    async ({ caller, query }) => {
-      const rows = await listBridges(db, { accountId: caller.accountId, ...query });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ transfers: items.map((row) => describeBridge(toBridge(row), publicUrl())), nextCursor });
-    },
-  );
-}
-
-interface BridgeQuery {
-  readonly accountId: bigint;
-  readonly cursor?: string | undefined;
-  readonly status?: string | undefined;
-  readonly limit: number;
-}
-
-/** One more than the page holds. */
-async function listBridges(db: Queryable, { accountId, cursor, status, limit }: BridgeQuery): Promise<BridgeRow[]> {
-  const { rows } = await db.query<BridgeRow>(
-    `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
-        AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
-      ORDER BY id DESC LIMIT $4`,
-    [accountId, cursor ?? null, status ?? null, limit + 1],
-  );
-  return rows;
+    describe: (row) => describeBridge(toBridge(row), publicUrl()),
+  });
 }

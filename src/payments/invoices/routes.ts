@@ -4,9 +4,9 @@ import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
 import { created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
-import { fromTypeId } from '../../kernel/ids/typeid.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer } from './answer.ts';
@@ -20,10 +20,10 @@ import { payInvoice } from './pay-invoice.ts';
 import { invoiceStatuses } from './states.ts';
 
 export function invoiceRoutes(parts: InvoiceParts): Route[] {
-  return [createRoute(parts), listRoute(parts), findRoute(parts), payRoute(parts), cancelRoute(parts)];
+  return [createRoute(parts), historyRoute(parts), invoiceRoute(parts), payRoute(parts), cancelRoute(parts)];
 }
 
-const params = z.strictObject({ id: z.string().max(64) });
+const params = z.strictObject({ id: idParameter });
 const examples = { params: { id: exampleInvoice.id } };
 
 function createRoute(parts: InvoiceParts): Route {
@@ -81,63 +81,42 @@ function recipientOrRefuse(body: { toHandle?: string | undefined; toEmail?: stri
   });
 }
 
-function listRoute({ db, publicUrl }: InvoiceParts): Route {
-  return defineRoute(
-    {
-      id: 'listInvoices',
-      method: 'GET',
-      path: '/invoices',
-      tag: 'Invoices',
-      summary: 'Invoices you have sent and received',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({
-        direction: z.enum(['sent', 'received']).optional(),
-        status: z.enum(invoiceStatuses).optional(),
-        overdue: z
-          .enum(['true', 'false'])
-          .transform((text) => text === 'true')
-          .optional()
-          .meta({ description: 'Only what is overdue, or only what is not.' }),
-        cursor: pageQuery.shape.cursor.refine(
-          (text) => text === undefined || fromTypeId('inv', text) !== undefined,
-          'must be the nextCursor of the page before',
-        ),
-      }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('invoices', invoiceAnswer),
-          example: { invoices: [exampleInvoice], nextCursor: null },
-        },
-      },
+function historyRoute({ db, publicUrl }: InvoiceParts): Route {
+  return listRoute({
+    id: 'listInvoices',
+    path: '/invoices',
+    tag: 'Invoices',
+    summary: 'List invoices you sent or received',
+    name: 'invoices',
+    item: invoiceAnswer,
+    example: exampleInvoice,
+    filters: {
+      direction: z.enum(['sent', 'received']).optional(),
+      status: z.enum(invoiceStatuses).optional(),
+      overdue: z
+        .enum(['true', 'false'])
+        .transform((text) => text === 'true')
+        .optional()
+        .meta({ description: '`true`: only overdue invoices. `false`: only the others.' }),
     },
-    async ({ caller, query: { direction, status, overdue, limit, cursor } }) => {
-      const { accountId } = caller;
-      const { items, nextCursor } = await listInvoices(db, { accountId, direction, status, overdue, limit, cursor });
-      return ok({ invoices: items.map((one) => describeInvoice(one, accountId, publicUrl())), nextCursor });
-    },
-  );
+    cursorPrefix: 'inv',
+    rows: (query) => listInvoices(db, query),
+    describe: (invoice, { accountId }) => describeInvoice(invoice, accountId, publicUrl()),
+  });
 }
 
-function findRoute({ db, publicUrl }: InvoiceParts): Route {
-  return defineRoute(
-    {
-      id: 'getInvoice',
-      method: 'GET',
-      path: '/invoices/:id',
-      tag: 'Invoices',
-      summary: 'An invoice you have sent or received',
-      auth: 'key',
-      scope: 'read',
-      params,
-      examples,
-      returns: { 200: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
-      errors: [invoiceErrors.invoice_not_found],
-    },
-    async ({ caller: { accountId }, params: { id } }) =>
-      ok(describeInvoice(await findInvoice(db, id, accountId), accountId, publicUrl())),
-  );
+function invoiceRoute({ db, publicUrl }: InvoiceParts): Route {
+  return findRoute({
+    id: 'getInvoice',
+    path: '/invoices/:id',
+    tag: 'Invoices',
+    summary: 'Retrieve an invoice you sent or received',
+    returns: 'The invoice',
+    item: invoiceAnswer,
+    example: exampleInvoice,
+    notFound: invoiceErrors.invoice_not_found,
+    find: async (id, { accountId }) => describeInvoice(await findInvoice(db, id, accountId), accountId, publicUrl()),
+  });
 }
 
 function payRoute(parts: InvoiceParts): Route {
@@ -161,8 +140,7 @@ function payRoute(parts: InvoiceParts): Route {
         invoiceErrors.not_invoice_recipient,
         invoiceErrors.invoice_already_paid,
         invoiceErrors.invoice_already_cancelled,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, params: { id }, idempotency }) =>

@@ -6,7 +6,8 @@ import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import type { Once } from '../../ledger/idempotency.ts';
@@ -21,7 +22,7 @@ import type { QuoteParts } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
 import { openSwap } from './open-swap.ts';
 import { quoteSwap, type SwapTerms } from './quote-swap.ts';
-import { publicStatuses, type SwapStatus, statusesShownAs } from './saga.ts';
+import { publicStatuses, statusesShownAs } from './saga.ts';
 import { findSwap, type SwapRow, selectSwap, toSwap } from './swap.ts';
 import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
 
@@ -45,7 +46,7 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
     executeRoute(parts),
     historyRoute(parts.db),
     balancesRoute(parts.db),
-    findRoute(parts.db),
+    swapRoute(parts.db),
   ];
 }
 
@@ -145,12 +146,7 @@ function executeRoute(parts: SwapRouteParts): Route {
           example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
         },
       },
-      errors: [
-        ...refusals,
-        silentErrors.chain_not_available,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
-      ],
+      errors: [...refusals, silentErrors.chain_not_available, ...Object.values(ledgerRefusals)],
     },
     async ({ caller, body, idempotency }) => {
       // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
@@ -176,48 +172,25 @@ function executeRoute(parts: SwapRouteParts): Route {
 }
 
 function historyRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listSwaps',
-      method: 'GET',
-      path: '/swap/history',
-      tag: 'Swaps',
-      summary: 'Your swaps',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('swaps', swapRecord),
-          example: { swaps: [exampleSwap], nextCursor: null },
-        },
-      },
+  return listRoute({
+    id: 'listSwaps',
+    path: '/swap/history',
+    tag: 'Swaps',
+    summary: 'List your swaps',
+    name: 'swaps',
+    item: swapRecord,
+    example: exampleSwap,
+    filters: { status: z.enum(publicStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
+      const { rows } = await db.query<SwapRow>(
+        `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+          ORDER BY id DESC LIMIT $4`,
+        [accountId, cursor ?? null, status === undefined ? null : statusesShownAs(status), limit + 1],
+      );
+      return rows;
     },
-    async ({ caller, query }) => {
-      const statuses = query.status && statusesShownAs(query.status);
-      const rows = await listSwaps(db, { accountId: caller.accountId, ...query, statuses });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ swaps: items.map((row) => describeSwap(toSwap(row))), nextCursor });
-    },
-  );
-}
-
-interface SwapQuery {
-  readonly accountId: bigint;
-  readonly cursor?: string | undefined;
-  readonly statuses: readonly SwapStatus[] | undefined;
-  readonly limit: number;
-}
-
-/** One more than the page holds. */
-async function listSwaps(db: Queryable, { accountId, cursor, statuses, limit }: SwapQuery): Promise<SwapRow[]> {
-  const { rows } = await db.query<SwapRow>(
-    `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
-      ORDER BY id DESC LIMIT $4`,
-    [accountId, cursor ?? null, statuses ?? null, limit + 1],
-  );
-  return rows;
+    describe: (row) => describeSwap(toSwap(row)),
+  });
 }
 
 function balancesRoute(db: Queryable): Route {
@@ -252,26 +225,20 @@ function perHolding<Value>(of: (asset: Holding) => Value): Record<Holding, Value
   return Object.fromEntries([...currencies, ...coins].map((asset) => [asset, of(asset)])) as Record<Holding, Value>;
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'getSwap',
-      method: 'GET',
-      path: '/swap/:txId',
-      tag: 'Swaps',
-      summary: 'Where a swap is',
-      description: 'Ask until it is `completed` or `failed`, or register a webhook for `swap.completed`.',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ txId: z.string().max(64) }),
-      examples: { params: { txId: exampleSwap.txId } },
-      returns: { 200: { description: 'The swap', schema: swapRecord, example: exampleSwap } },
-      errors: [swapErrors.swap_not_found],
+function swapRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getSwap',
+    path: '/swap/:txId',
+    tag: 'Swaps',
+    summary: 'Retrieve a swap',
+    description: 'Poll until the status is `completed` or `failed`, or register a webhook for `swap.completed`.',
+    returns: 'The swap',
+    item: swapRecord,
+    example: exampleSwap,
+    notFound: swapErrors.swap_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findSwap(db, id));
+      return found && describeSwap(found);
     },
-    async ({ caller, params }) => {
-      const found = await findSwap(db, params.txId);
-      if (found === undefined || found.accountId !== caller.accountId) throw swapErrors.swap_not_found();
-      return ok(describeSwap(found));
-    },
-  );
+  });
 }

@@ -3,7 +3,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Balance, balancesOf } from '../../ledger/balances.ts';
 import { InvalidCursor } from '../../ledger/history.ts';
 import { toDecimalText } from '../../money/amount.ts';
@@ -68,53 +68,41 @@ function isSpendable({ chain, asset }: Balance): boolean {
 }
 
 function historyRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listTransfers',
-      method: 'GET',
-      path: '/circle/transfers',
-      tag: 'Transfers',
-      summary: 'What came and went',
-      description:
-        'Newest first. Paging neither skips nor repeats while new transfers arrive. A page may hold fewer lines than asked for, even none, where many calls are told in one: only a `nextCursor` of null is the end.',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      examples: { query: { limit: '50' } },
-      returns: {
-        200: {
-          description: 'A page of your history',
-          schema: page('transfers', transferRecord),
-          example: {
-            transfers: [
-              {
-                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
-                direction: 'sent',
-                type: 'transfer',
-                status: 'complete',
-                amount: 50,
-                fee: 0.75,
-                currency: 'USDC',
-                counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
-                description: null,
-                createdAt: '2026-01-15T10:00:00.000Z',
-              },
-            ],
-            nextCursor: null,
-          },
-        },
-      },
+  return listRoute({
+    id: 'listTransfers',
+    path: '/circle/transfers',
+    tag: 'Transfers',
+    summary: 'List your transfers',
+    description:
+      'Everything that changed your balances, newest first. Paging neither skips nor repeats items while new transfers arrive. Paid calls are grouped into one line, so a page may hold fewer lines than `limit`, or none: only a `nextCursor` of null marks the end.',
+    returns: 'A page of your history',
+    name: 'transfers',
+    item: transferRecord,
+    example: {
+      transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+      direction: 'sent',
+      type: 'transfer',
+      status: 'complete',
+      amount: 50,
+      fee: 0.75,
+      currency: 'USDC',
+      counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+      description: null,
+      createdAt: '2026-01-15T10:00:00.000Z',
     },
-    async ({ caller: { accountId }, query: { limit, cursor } }) => {
+    exampleQuery: { limit: '50' },
+    rows: async ({ accountId, limit, cursor }) => {
       try {
-        return ok(await listTransfers(db, { accountId, limit, cursor }));
+        const { transfers, nextCursor } = await listTransfers(db, { accountId, limit, cursor });
+        return { items: transfers, nextCursor };
       } catch (error) {
         if (!(error instanceof InvalidCursor)) throw error;
         const message = 'must be the nextCursor of an earlier page';
         throw httpErrors.invalid_request(`cursor ${message}.`, { errors: [{ path: 'cursor', message }] });
       }
     },
-  );
+    describe: (transfer) => transfer,
+  });
 }
 
 const exampleCsv = [

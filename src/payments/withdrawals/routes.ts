@@ -13,7 +13,8 @@ import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, figure, holding, toFigure } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRefusal } from '../../kernel/http/find-refusal.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Once } from '../../ledger/idempotency.ts';
@@ -51,8 +52,8 @@ export interface WithdrawalParts {
 export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
   return [
     withdrawRoute(parts),
-    listRoute(parts.db),
-    findRoute(parts.db),
+    historyRoute(parts.db),
+    withdrawalRoute(parts.db),
     cancelRoute(parts),
     limitsRoute(parts),
     ...addressRoutes(parts),
@@ -119,8 +120,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         withdrawalErrors.amount_too_small,
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, body, idempotency }) => {
@@ -198,61 +198,41 @@ const coinsArrive = coins
   .map((coin, index) => `${coin}${index === 0 ? ' arrives' : ''}${arrivesAs({ asset: coin }, homeChain)}`)
   .join(', ');
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listWithdrawals',
-      method: 'GET',
-      path: '/circle/withdrawals',
-      tag: 'Withdrawals',
-      summary: 'Your withdrawals',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(shownStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('withdrawals', withdrawalRecord),
-          example: { withdrawals: [exampleWithdrawal], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
+function historyRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listWithdrawals',
+    path: '/circle/withdrawals',
+    tag: 'Withdrawals',
+    summary: 'List your withdrawals',
+    name: 'withdrawals',
+    item: withdrawalRecord,
+    example: exampleWithdrawal,
+    filters: { status: z.enum(shownStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
       const { rows } = await db.query<WithdrawalRow>(
         `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
-        [
-          caller.accountId,
-          query.cursor ?? null,
-          query.status === undefined ? null : statesShownAs(query.status),
-          query.limit + 1,
-        ],
+        [accountId, cursor ?? null, status === undefined ? null : statesShownAs(status), limit + 1],
       );
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ withdrawals: items.map((row) => describeWithdrawal(toWithdrawal(row))), nextCursor });
+      return rows;
     },
-  );
+    describe: (row) => describeWithdrawal(toWithdrawal(row)),
+  });
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'getWithdrawal',
-      method: 'GET',
-      path: '/circle/withdrawals/:txId',
-      tag: 'Withdrawals',
-      summary: 'Where a withdrawal is',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ txId: z.string().max(64) }),
-      examples: { params: { txId: exampleWithdrawal.txId } },
-      returns: { 200: { description: 'The withdrawal', schema: withdrawalRecord, example: exampleWithdrawal } },
-      errors: [withdrawalErrors.withdrawal_not_found],
+function withdrawalRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getWithdrawal',
+    path: '/circle/withdrawals/:txId',
+    tag: 'Withdrawals',
+    summary: 'Retrieve a withdrawal',
+    returns: 'The withdrawal',
+    item: withdrawalRecord,
+    example: exampleWithdrawal,
+    notFound: withdrawalErrors.withdrawal_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findWithdrawal(db, id));
+      return found && describeWithdrawal(found);
     },
-    async ({ caller, params }) => {
-      const found = await findWithdrawal(db, params.txId);
-      if (found === undefined || found.accountId !== caller.accountId) throw withdrawalErrors.withdrawal_not_found();
-      return ok(describeWithdrawal(found));
-    },
-  );
+  });
 }

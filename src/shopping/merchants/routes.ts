@@ -5,7 +5,8 @@ import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Once } from '../../ledger/idempotency.ts';
@@ -41,8 +42,8 @@ export function merchantRoutes(parts: MerchantParts): Route[] {
   return [
     registerRoute(parts),
     verifyRoute(parts),
-    listRoute(parts),
-    findRoute(parts),
+    historyRoute(parts),
+    domainRoute(parts),
     changeRoute(parts),
     deleteRoute(parts),
   ];
@@ -50,9 +51,8 @@ export function merchantRoutes(parts: MerchantParts): Route[] {
 
 const tag = 'Merchants';
 const ordersUrl = z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' });
-const params = z.strictObject({
-  domain: z.string().max(300).meta({ description: 'In any usual spelling.' }),
-});
+const parameter = z.string().max(300).meta({ description: 'In any usual spelling.' });
+const params = z.strictObject({ domain: parameter });
 const examples = { params: { domain: exampleMerchant.domain } };
 
 function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
@@ -162,53 +162,37 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
   );
 }
 
-function listRoute({ db, outgoing }: MerchantParts): Route {
-  return defineRoute(
-    {
-      id: 'listMerchants',
-      method: 'GET',
-      path: '/shopping/merchants',
-      tag,
-      summary: 'Your domains',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('merchants', merchantAnswer),
-          example: { merchants: [exampleProved], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller: { accountId, handle }, query: { limit, cursor } }) => {
-      const rows = await listOwnMerchants(db, { accountId, limit, cursor });
-      const { items, nextCursor } = toPage(rows, limit, ({ domain }) => domain);
-      return ok({ merchants: items.map((item) => describeMerchant(item, { handle, outgoing })), nextCursor });
-    },
-  );
+function historyRoute({ db, outgoing }: MerchantParts): Route {
+  return listRoute({
+    id: 'listMerchants',
+    path: '/shopping/merchants',
+    tag,
+    summary: 'List your domains',
+    name: 'merchants',
+    item: merchantAnswer,
+    example: exampleProved,
+    rows: (query) => listOwnMerchants(db, query),
+    cursorOf: ({ domain }) => domain,
+    describe: (merchant, { handle }) => describeMerchant(merchant, { handle, outgoing }),
+  });
 }
 
-function findRoute({ db, outgoing }: MerchantParts): Route {
-  return defineRoute(
-    {
-      id: 'getMerchant',
-      method: 'GET',
-      path: '/shopping/merchants/:domain',
-      tag,
-      summary: 'One of your domains',
-      auth: 'key',
-      scope: 'read',
-      params,
-      examples,
-      returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
-      errors: [merchantErrors.merchant_not_found],
-    },
-    async ({ caller: { accountId, handle }, params: { domain } }) => {
+function domainRoute({ db, outgoing }: MerchantParts): Route {
+  return findRoute({
+    id: 'getMerchant',
+    path: '/shopping/merchants/:domain',
+    tag,
+    summary: 'Retrieve one of your domains',
+    returns: 'The domain',
+    item: merchantAnswer,
+    example: exampleProved,
+    parameter,
+    notFound: merchantErrors.merchant_not_found,
+    find: async (domain, { accountId, handle }) => {
       const { name } = websiteOrNotFound(domain, outgoing);
-      return ok(describeMerchant(await findOwnMerchant(db, accountId, name), { handle, outgoing }));
+      return describeMerchant(await findOwnMerchant(db, accountId, name), { handle, outgoing });
     },
-  );
+  });
 }
 
 function changeRoute({ once, outgoing }: MerchantParts): Route {

@@ -3,7 +3,8 @@ import { visibleText } from '../../accounts/fields.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { isVisible } from '../../kernel/text/visible-text.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -22,57 +23,42 @@ export interface SaleParts {
   readonly ledger: Ledger;
 }
 
-const params = z.strictObject({ orderId: z.string().max(64) });
+const params = z.strictObject({ orderId: idParameter });
 const examples = { params: { orderId: exampleSale.orderId } };
 const facts = { tag: 'Selling', auth: 'key' } as const;
 
 export function saleRoutes(parts: SaleParts): Route[] {
-  return [listRoute(parts.db), findRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
+  return [historyRoute(parts.db), saleRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
 }
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      ...facts,
-      id: 'listSales',
-      method: 'GET',
-      path: '/shopping/sales',
-      summary: 'What your shops have sold',
-      description: 'Orders that your shops have taken, of all domains that are yours.',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(['completed', 'fulfilled', 'refunded']).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('sales', saleRecord),
-          example: { sales: [exampleSale], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
-      const rows = await listOrders(db, { seller: caller.accountId, ...query });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ sales: items.map((row) => describeSale(toOrder(row))), nextCursor });
-    },
-  );
+function historyRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listSales',
+    path: '/shopping/sales',
+    tag: facts.tag,
+    summary: 'List the sales of your shops',
+    description: 'Orders that your shops accepted, across all of your domains.',
+    name: 'sales',
+    item: saleRecord,
+    example: exampleSale,
+    filters: { status: z.enum(['completed', 'fulfilled', 'refunded']).optional() },
+    rows: (query) => listOrders(db, { seller: query.accountId, ...query }),
+    describe: (row) => describeSale(toOrder(row)),
+  });
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      ...facts,
-      id: 'getSale',
-      method: 'GET',
-      path: '/shopping/sales/:orderId',
-      summary: 'One sale',
-      scope: 'read',
-      params,
-      examples,
-      returns: { 200: { description: 'The sale', schema: saleRecord, example: exampleSale } },
-      errors: [saleErrors.sale_not_found],
-    },
-    async ({ caller, params: { orderId } }) => ok(describeSale(await findSale(db, caller.accountId, orderId))),
-  );
+function saleRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getSale',
+    path: '/shopping/sales/:orderId',
+    tag: facts.tag,
+    summary: 'Retrieve a sale',
+    returns: 'The sale',
+    item: saleRecord,
+    example: exampleSale,
+    notFound: saleErrors.sale_not_found,
+    find: async (id, { accountId }) => describeSale(await findSale(db, accountId, id)),
+  });
 }
 
 function fulfilRoute({ db, once }: SaleParts): Route {
@@ -151,8 +137,7 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
         saleErrors.sale_not_found,
         saleErrors.not_completed,
         saleErrors.refund_too_large,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, params: { orderId }, body, idempotency }) => {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { limitErrors } from '../../custody/limits/errors.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
 import {
@@ -18,12 +19,12 @@ import {
 import { type BuyParts, buy } from './buy.ts';
 import { purchaseErrors } from './errors.ts';
 import { findPurchase, type PurchaseRow, selectPurchase, toPurchase } from './purchase.ts';
-import { type PurchaseStatus, publicStatuses, statusesShownAs } from './saga.ts';
+import { publicStatuses, statusesShownAs } from './saga.ts';
 import { payBody, readMaximum, readRequest } from './seller-request.ts';
 
 /** Other people's paid endpoints: pay for a call, and see what became of the money. */
 export function purchaseRoutes(parts: BuyParts): Route[] {
-  return [payRoute(parts), listRoute(parts.db), findRoute(parts.db)];
+  return [payRoute(parts), historyRoute(parts.db), purchaseRoute(parts.db)];
 }
 
 const tag = 'Paying for calls';
@@ -49,8 +50,7 @@ function payRoute(parts: BuyParts): Route {
         ...Object.values(refusals),
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
         shoppingErrors.merchant_unreachable,
         shoppingErrors.merchant_too_slow,
         shoppingErrors.merchant_unsupported,
@@ -64,75 +64,43 @@ function payRoute(parts: BuyParts): Route {
   );
 }
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listPurchases',
-      method: 'GET',
-      path: '/nano/purchases',
-      tag,
-      summary: 'What you have paid sellers for',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('purchases', purchaseRecord),
-          example: { purchases: [examplePurchase], nextCursor: null },
-        },
-      },
+function historyRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listPurchases',
+    path: '/nano/purchases',
+    tag,
+    summary: 'List your payments to sellers',
+    name: 'purchases',
+    item: purchaseRecord,
+    example: examplePurchase,
+    filters: { status: z.enum(publicStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
+      const { rows } = await db.query<PurchaseRow>(
+        `${selectPurchase} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+          ORDER BY id DESC LIMIT $4`,
+        [accountId, cursor ?? null, status === undefined ? null : statusesShownAs(status), limit + 1],
+      );
+      return rows;
     },
-    async ({ caller, query }) => {
-      const statuses = query.status && statusesShownAs(query.status);
-      const rows = await listPurchases(db, { accountId: caller.accountId, ...query, statuses });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ purchases: items.map((row) => describePurchase(toPurchase(row))), nextCursor });
-    },
-  );
+    describe: (row) => describePurchase(toPurchase(row)),
+  });
 }
 
-interface PurchaseQuery {
-  readonly accountId: bigint;
-  readonly cursor?: string | undefined;
-  readonly statuses: readonly PurchaseStatus[] | undefined;
-  readonly limit: number;
-}
-
-/** One more than the page holds. */
-async function listPurchases(
-  db: Queryable,
-  { accountId, cursor, statuses, limit }: PurchaseQuery,
-): Promise<PurchaseRow[]> {
-  const { rows } = await db.query<PurchaseRow>(
-    `${selectPurchase} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
-      ORDER BY id DESC LIMIT $4`,
-    [accountId, cursor ?? null, statuses ?? null, limit + 1],
-  );
-  return rows;
-}
-
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'getPurchase',
-      method: 'GET',
-      path: '/nano/purchases/:id',
-      tag,
-      summary: 'What became of a payment to a seller',
-      description:
-        'Ask until it is `paid` or `returned`, or register a webhook for `purchase.paid` and `purchase.returned`.',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ id: z.string().max(64) }),
-      examples: { params: { id: examplePurchase.id } },
-      returns: { 200: { description: 'The purchase', schema: purchaseDetail, example: exampleDetail } },
-      errors: [purchaseErrors.purchase_not_found],
+function purchaseRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getPurchase',
+    path: '/nano/purchases/:id',
+    tag,
+    summary: 'Retrieve a payment to a seller',
+    description:
+      'Poll until the status is `paid` or `returned`, or register a webhook for `purchase.paid` and `purchase.returned`.',
+    returns: 'The purchase',
+    item: purchaseDetail,
+    example: exampleDetail,
+    notFound: purchaseErrors.purchase_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findPurchase(db, id));
+      return found && { ...describePurchase(found), answer: await findAnswer(db, found) };
     },
-    async ({ caller, params }) => {
-      const found = await findPurchase(db, params.id);
-      if (found === undefined || found.accountId !== caller.accountId) throw purchaseErrors.purchase_not_found();
-      return ok({ ...describePurchase(found), answer: await findAnswer(db, found) });
-    },
-  );
+  });
 }
