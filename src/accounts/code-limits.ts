@@ -38,7 +38,7 @@ export async function refusalOfCodes(
 ) {
   for (const bucket of [`codes:${kind}:${accountId}`, ...targets.map((target) => `codes:to:${target}`)]) {
     const { allowed, resetMs } = await limiter.take(bucket, codesPerHour);
-    if (!allowed) return tooManyCodes('Too many codes were asked for.', Math.ceil(resetMs / 1000));
+    if (!allowed) return tooManyCodes('You requested too many codes.', Math.ceil(resetMs / 1000));
   }
   const channel = kind === 'email' ? 'mails' : 'sms';
   const country = kind === 'phone' ? countryOf(targets[0]) : undefined;
@@ -50,7 +50,7 @@ export async function refusalOfCodes(
     country: 'to this country',
     all: 'by this service',
   };
-  return tooManyCodes(`As many codes as may be on one day were sent ${whose[over]}.`, 3_600);
+  return tooManyCodes(`The daily limit of codes sent ${whose[over]} is reached.`, 3_600);
 }
 
 function tooManyCodes(why: string, resetSeconds: number) {

@@ -132,7 +132,7 @@ export function createVerification(parts: VerificationParts): Verification {
       if (!hashes.some((hash) => timingSafeEqual(hash, waiting.code_hash))) {
         const left = waiting.attempts_left;
         throw accountErrors.wrong_code(
-          `This is not the code that was sent; ${left === 0 ? 'ask for a new one' : `${left} more can be tried`}.`,
+          `The code does not match the one that was sent. ${left === 0 ? 'Request a new code' : `Attempts left: ${left}`}.`,
         );
       }
       await db.transaction(async (tx) => {

@@ -5,11 +5,11 @@ export const ledgerRefusals = defineErrors({
   insufficient_balance: {
     status: 400,
     title: 'Insufficient balance',
-    detail: 'Your balance does not cover this. Nothing was moved; after funding, the same request may succeed.',
+    detail: 'Your balance does not cover this amount. No money was moved. Add funds and send the request again.',
   },
   account_frozen: {
     status: 403,
     title: 'Account frozen',
-    detail: 'Your account is frozen: it can receive but not send. Ask the operator.',
+    detail: 'Your account is frozen: it can receive money but not send it. Contact the operator.',
   },
 });

@@ -14,14 +14,16 @@ import { retryDelivery } from './retry-delivery.ts';
 export const delivery = z.object({
   id: z.string(),
   webhookId: z.string(),
-  eventId: z.string().meta({ description: 'The `id` in the body, and `webhook-id`: the same on every attempt.' }),
+  eventId: z
+    .string()
+    .meta({ description: 'The `id` in the body and the `webhook-id` header, the same for every attempt.' }),
   event: z.string(),
   status: z.enum(deliveryStatuses),
-  responseCode: z.number().nullable().meta({ description: 'Of the last attempt; null when no answer came.' }),
+  responseCode: z.number().nullable().meta({ description: 'The status of the last response. Null if none came.' }),
   attempts: z.number(),
-  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null when there will be no other.' }),
+  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null if there will be no further attempt.' }),
   error: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
-  durationMs: z.number().nullable().meta({ description: 'Of the last attempt.' }),
+  durationMs: z.number().nullable().meta({ description: 'The duration of the last attempt.' }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
 });
@@ -47,7 +49,7 @@ const attempt = z.object({
   durationMs: z.number(),
   responseCode: z.number().nullable(),
   error: z.string().nullable(),
-  responseBody: untrusted.nullable().meta({ description: 'Its first 1024 bytes.' }),
+  responseBody: untrusted.nullable().meta({ description: 'The first 1024 bytes of the response body.' }),
 });
 
 const deliveryDetail = delivery.extend({
@@ -119,8 +121,8 @@ function retryRoute(once: Once): Route {
       method: 'POST',
       path: '/webhooks/deliveries/:id/retry',
       tag: 'Webhooks',
-      summary: 'Deliver again',
-      description: 'Sends the same event once more, whether it was delivered or failed, with all its retries.',
+      summary: 'Retry a delivery',
+      description: 'Sends the same event again, with all its retries, whether it was delivered or failed.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: idParameter }),
@@ -128,7 +130,7 @@ function retryRoute(once: Once): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is under way',
+          description: 'The pending delivery',
           schema: delivery,
           example: {
             ...deliveryExample,

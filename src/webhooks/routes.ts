@@ -29,8 +29,10 @@ const webhook = z.object({
   id: z.string(),
   url: z.string(),
   events: z.array(z.string()),
-  status: z.enum(['active', 'disabled']).meta({ description: 'Disabled once its receiver has answered 410 Gone.' }),
-  signed: z.boolean().meta({ description: 'Whether a secret was given. The secret itself is never shown again.' }),
+  status: z
+    .enum(['active', 'disabled'])
+    .meta({ description: '`disabled` after the receiver responded with 410 Gone.' }),
+  signed: z.boolean().meta({ description: 'Whether a secret was given. The secret itself is never returned.' }),
   createdAt: z.iso.datetime(),
 });
 
@@ -64,21 +66,24 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       method: 'POST',
       path: '/webhooks',
       tag: 'Webhooks',
-      summary: 'Be told of events',
+      summary: 'Create a webhook',
       description:
-        'From now on each of these events is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Answer with a 2xx status within 10 seconds; anything else, a redirect too, is tried again three times, later each time. An event may arrive twice: its `id` tells. Names, descriptions and products in `data` are what others have written. With a secret every request is signed twice: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as it is, and `webhook-id`, `webhook-timestamp`, `webhook-signature` as in Standard Webhooks, keyed with the bytes that a `whsec_` secret encodes. Answering 410 disables the webhook.',
+        'Each event is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Respond with a 2xx status within 10 seconds; any other response, including a redirect, is retried three times with increasing delays. An event may arrive more than once; deduplicate by `id`. Names, descriptions and products in `data` are untrusted third-party content. With a secret, every request carries two signatures: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as given, and the Standard Webhooks headers `webhook-id`, `webhook-timestamp` and `webhook-signature`, keyed with the bytes that a `whsec_` secret encodes. A response of 410 disables the webhook.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
-        url: z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' }),
+        url: z
+          .string()
+          .max(2_048)
+          .meta({ description: 'Must begin with https:// and resolve to a public IP address.' }),
         events: z.array(eventName).min(1, 'must name at least one event').max(100),
         secret: z
           .string()
           .min(1)
           .max(256)
-          .refine(isUsableSecret, 'after whsec_ must be base64')
+          .refine(isUsableSecret, 'must be base64 after whsec_')
           .optional()
-          .meta({ description: 'Requests are signed with it. `whsec_` and base64, or any text.' }),
+          .meta({ description: 'Signs the requests. Either `whsec_` followed by base64, or any text.' }),
       }),
       examples: {
         body: { url: example.url, events: ['payment.sent', 'payment.received'], secret: 'whsec_c2VjcmV0IHNlY3JldA==' },
@@ -130,15 +135,15 @@ function deleteRoute(once: Once): Route {
       method: 'DELETE',
       path: '/webhooks/:id',
       tag: 'Webhooks',
-      summary: 'Remove a webhook',
-      description: 'What still waits to be delivered to it fails. Its deliveries stay in the log.',
+      summary: 'Delete a webhook',
+      description: 'Pending deliveries to the webhook fail. Its deliveries stay in the log.',
       auth: 'key',
       scope: 'manage',
       params: webhookId,
       examples: { params: { id: example.id } },
       returns: {
         200: {
-          description: 'It is gone',
+          description: 'The webhook was deleted',
           schema: z.object({ id: z.string(), deleted: z.literal(true) }),
           example: { id: example.id, deleted: true },
         },
@@ -164,7 +169,7 @@ function testRoute(once: Once): Route {
       path: '/webhooks/:id/test',
       tag: 'Webhooks',
       summary: 'Send a test event',
-      description: `Sends \`${testEvent}\` to this webhook, whatever it is registered for. Follow it in the delivery log.`,
+      description: `Sends \`${testEvent}\` to this webhook, whatever events it is registered for. Follow it in the delivery log.`,
       auth: 'key',
       scope: 'manage',
       params: webhookId,
@@ -172,7 +177,7 @@ function testRoute(once: Once): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'Its delivery',
+          description: 'The delivery of the test event',
           schema: delivery,
           example: {
             ...deliveryExample,

@@ -13,13 +13,11 @@ const meanings = Object.entries(auditActions)
 
 const entry = z.object({
   id: z.string(),
-  action: z.string().meta({ description: `What was done. ${meanings}` }),
-  keyId: z.string().nullable().meta({ description: 'The API key that called, if one did.' }),
-  byOperator: z.boolean().meta({ description: 'The operator of this service did it.' }),
-  address: z.string().nullable().meta({ description: 'The internet address that the request came from, if one did.' }),
-  details: z
-    .record(z.string(), z.unknown())
-    .meta({ description: 'What else there is to know, by the kind of action.' }),
+  action: z.string().meta({ description: `The action. ${meanings}` }),
+  keyId: z.string().nullable().meta({ description: 'The API key of the request. Null if there was none.' }),
+  byOperator: z.boolean().meta({ description: 'Whether the operator of this service made the change.' }),
+  address: z.string().nullable().meta({ description: 'The IP address of the request. Null if there was none.' }),
+  details: z.record(z.string(), z.unknown()).meta({ description: 'Further details, depending on the action.' }),
   at: z.iso.datetime(),
 });
 

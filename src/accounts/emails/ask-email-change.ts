@@ -46,7 +46,7 @@ export async function askEmailChange(parts: AskEmailParts, wish: EmailWish): Pro
   const { accountId, email, by } = wish;
   const account = await requirePassword(parts, wish);
   if (account.email === email) {
-    const message = 'is the email of this account already';
+    const message = 'is already the email of this account';
     throw httpErrors.invalid_request(`email ${message}.`, { errors: [{ path: 'email', message }] });
   }
   if (automatic) {

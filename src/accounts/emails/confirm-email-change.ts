@@ -46,7 +46,7 @@ export async function confirmEmailChange(
     (currentCodeHash !== null && !isRight('current', currentCode, currentCodeHash))
   ) {
     throw accountErrors.wrong_code(
-      `These are not the codes that were sent; ${attemptsLeft === 0 ? 'ask for new ones' : `${attemptsLeft} more can be tried`}.`,
+      `The codes do not match the ones that were sent. ${attemptsLeft === 0 ? 'Request new codes' : `Attempts left: ${attemptsLeft}`}.`,
     );
   }
   await changes.everywhere(accountId, async (tx) => {
@@ -69,7 +69,7 @@ async function refuseMissingCode(db: Database, accountId: bigint): Promise<void>
     [accountId],
   );
   if (rowCount === 0) return;
-  const message = 'is required: it was sent to the present email of the account';
+  const message = 'is required: it was sent to the current email of the account';
   throw httpErrors.invalid_request(`currentCode ${message}.`, { errors: [{ path: 'currentCode', message }] });
 }
 

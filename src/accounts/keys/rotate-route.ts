@@ -19,7 +19,7 @@ const overlapSeconds = z
   .default(usualOverlapSeconds)
   .meta({
     description:
-      'How many seconds the old key goes on working. 0 ends it at once: right for a key that may have leaked, but if a key rotates itself and the answer is lost, it is locked out and its owner has to sign in.',
+      'How many seconds the old key keeps working. 0 revokes it immediately, which is right for a leaked key. But if a key rotates itself with 0 and the response is lost, you must sign in to get a new key.',
   });
 
 /** Takes no Idempotency-Key, as making a key does: its answer holds a secret and is not kept. */
@@ -30,9 +30,9 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
       method: 'POST',
       path: '/account/keys/:id/rotate',
       tag: 'Accounts',
-      summary: 'Replace a key',
+      summary: 'Rotate a key',
       description:
-        'Makes a new key with the same name, scopes and expiry. The old one works for another `overlapSeconds`, an hour if you do not say, and never longer than it would have. A key with the scope `manage` rotates itself, and other keys that may do no more than itself and end no later. Webhooks of the old key belong to the new one. The new key is shown this once: if the answer is lost, find its id in `rotatedTo` of the old key, revoke it and rotate the old key again before its overlap is over. Your email is told of a key that may withdraw.',
+        'Creates a new key with the same name, scopes and expiry. The old key keeps working for `overlapSeconds`, one hour by default, but never past its own expiry. A key with the scope `manage` can rotate itself and keys with no more scopes and no later expiry than its own. Webhooks of the old key move to the new one. The new key is shown only once: if the response is lost, find its id in `rotatedTo` of the old key, revoke it, and rotate the old key again before the overlap ends. You receive an email when a key with the scope `withdraw` is rotated.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: z.string().max(64) }),
@@ -45,7 +45,7 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
             apiKey: shownKey,
             rotatedFrom: z.object({
               id: z.string(),
-              endsAt: z.iso.datetime().meta({ description: 'Until then the old key works.' }),
+              endsAt: z.iso.datetime().meta({ description: 'When the old key stops working.' }),
             }),
           }),
           example: {

@@ -13,22 +13,21 @@ export const key = z.object({
   last4: z.string().meta({ description: 'Its last four characters.' }),
   scopes: z.array(scope).meta({
     description:
-      'What it may do. `read`: look. `pay`: move money within what the account can do here. `withdraw`: send it to an address outside. `manage`: change the account, its keys and webhooks.',
+      'What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks.',
   }),
   createdAt: z.iso.datetime(),
   lastUsedAt: z.iso
     .datetime()
     .nullable()
-    .meta({ description: 'To about a minute. Null when nobody was seen using it.' }),
-  lastUsedFrom: z.string().nullable().meta({ description: 'The internet address that it was last used from.' }),
+    .meta({ description: 'Accurate to about a minute. Null if the key was never used.' }),
+  lastUsedFrom: z.string().nullable().meta({ description: 'The IP address that last used the key.' }),
   expiresAt: z.iso.datetime().nullable().meta({
-    description:
-      'When it ends as things stand: on its day, or because nobody uses it until then. Null when it does not end.',
+    description: 'When the key expires: at its fixed date, or earlier if it stays unused. Null if it does not expire.',
   }),
-  current: z.boolean().meta({ description: 'Whether it is the key that calls.' }),
+  current: z.boolean().meta({ description: 'Whether this is the key of this request.' }),
   rotatedTo: z.string().nullable().meta({
     description:
-      'The id of the key that replaces it. A rotated key works until its `expiresAt`, and cannot be rotated again.',
+      'The id of the key that replaces this one. A rotated key works until its `expiresAt` and cannot be rotated again.',
   }),
 });
 

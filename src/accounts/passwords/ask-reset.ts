@@ -24,9 +24,12 @@ export async function askReset(
   await db.transaction(async (tx) => {
     const over = await countMessage(tx, logger, limits, { kind: 'resets-asked', ip, target: email });
     if (over !== undefined) {
-      throw accountErrors.too_many_attempts('Your network has asked for too many tokens today.', {
-        headers: { 'Retry-After': '3600' },
-      });
+      throw accountErrors.too_many_attempts(
+        'Your network has requested too many password resets today. Try again in an hour.',
+        {
+          headers: { 'Retry-After': '3600' },
+        },
+      );
     }
     await enqueue(tx, mailReset, { email, address: ip });
   });

@@ -100,7 +100,7 @@ export function createGate(width: number, queue: number): <T>(network: string, w
 }
 
 function tooMany() {
-  return httpErrors.unavailable('Too many people are signing in at this moment. Try again in a few seconds.', {
+  return httpErrors.unavailable('Too many sign-ins are in progress. Try again in a few seconds.', {
     headers: { 'Retry-After': '5' },
   });
 }

@@ -37,7 +37,7 @@ export async function requirePassword(
   );
   if (await throttle.matches({ accountId, ip: by.address, hash: account.hash, password })) return account;
   await noteFailure({ accountId, by });
-  throw accountErrors.wrong_password('This is not the present password of the account.');
+  throw accountErrors.wrong_password('The password does not match the current password of the account.');
 }
 
 /** Of two who use the password at once, the one that comes after a change no longer knows it. Locks the account's row. */
@@ -46,5 +46,8 @@ export async function requireSamePassword(tx: Transaction, accountId: bigint, ha
     accountId,
     hash,
   ]);
-  if (rowCount !== 1) throw accountErrors.wrong_password('The password was changed by another request at this moment.');
+  if (rowCount !== 1)
+    throw accountErrors.wrong_password(
+      'Another request changed the password at the same time. Try again with the new password.',
+    );
 }

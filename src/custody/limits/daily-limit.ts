@@ -47,10 +47,10 @@ export async function refuseBeyondDay(
   const room = value > limit ? undefined : await findRoom(tx, accountId, used + value - limit);
   const when =
     room === undefined
-      ? 'It is more than may be sent in a day.'
-      : `There is room for it at ${room.toISOString()}, as what was sent before grows older than a day.`;
+      ? 'It exceeds the limit of a whole day: send less.'
+      : `Try again at ${room.toISOString()}, when earlier payments no longer count.`;
   throw limitErrors.daily_limit_reached(
-    `Of ${text(limit)} USDC in 24 hours ${text(left)} are left, and this is worth ${text(value)}. ${when}`,
+    `This payment is worth ${text(value)} USDC, but only ${text(left)} of the 24-hour limit of ${text(limit)} USDC are left. ${when}`,
     {
       members: {
         limit: number(limit),

@@ -4,7 +4,7 @@ export const walletErrors = defineErrors({
   chain_not_available: {
     status: 400,
     title: 'Chain not available',
-    detail: 'This service does not reach that chain. GET /circle/deposit-address without a chain answers for Polygon.',
+    detail: 'This service does not support that chain. Omit `chain` to get the address on Polygon.',
   },
 });
 
@@ -13,6 +13,6 @@ export const silentErrors = defineErrors({
   chain_not_available: {
     status: 503,
     title: 'Chain not available',
-    detail: 'The chain has not answered for a minute. Nothing was moved; try again later.',
+    detail: 'The chain’s nodes have not responded for a minute. No money was moved. Try again later.',
   },
 });

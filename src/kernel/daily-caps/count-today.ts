@@ -27,7 +27,7 @@ export async function capReached(db: Queryable, kind: CappedKind): Promise<Probl
   const { most, named } = dailyCaps[kind];
   const seconds = await secondsLeftToday(db);
   return dailyCapErrors.daily_cap_reached(
-    `There is a cap of ${most} ${named} a day for each account, and today (UTC) it is reached. Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
+    `The account has reached its daily limit of ${most} ${named}; days are in UTC. Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

@@ -5,6 +5,6 @@ export const dailyCapErrors = defineErrors({
     status: 429,
     title: 'Daily cap reached',
     detail:
-      'The account has made as many of these today (UTC) as it may. Retry-After says how many seconds to wait. An enterprise account has no such cap.',
+      'The account has reached its daily limit for this operation; days are in UTC. Wait the number of seconds in Retry-After, then try again. Enterprise accounts have no such limit.',
   },
 });

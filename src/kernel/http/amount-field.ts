@@ -15,7 +15,7 @@ export const holding = z.enum(holdings, { error: `must be one of ${holdings.join
 export const figure = z.union([z.number(), z.string()]);
 
 /** For descriptions of one. */
-export const figureInWords = `A number in ${listed(currencies)}, decimal text in ${listed(coins)}.`;
+export const figureInWords = `A number for ${listed(currencies)}, a decimal string for ${listed(coins)}.`;
 
 /** A number in USDC and EURC. An amount of a coin has more digits than any number keeps, so it is always decimal text. */
 export function toFigure(amount: Amount): number | string {
@@ -46,9 +46,9 @@ export class GivenAmount {
  * with that, by `amountOrRefuse`.
  */
 export const amountField = z
-  .union([z.number(), z.string()], { error: 'must be a number such as 12.5, or the same as text' })
+  .union([z.number(), z.string()], { error: 'must be a number such as 12.5, or a decimal string' })
   .transform((given) => new GivenAmount(given))
-  .meta({ description: 'A number or decimal text, more than 0, with at most 6 decimals.' });
+  .meta({ description: 'A number or decimal string greater than 0, with at most 6 decimals.' });
 
 export function amountOrRefuse(asset: Asset, value: GivenAmount | number | string, path = 'amount'): Amount {
   const given = value instanceof GivenAmount ? value.given : value;

@@ -19,7 +19,7 @@ export function describeRoutes(
       method: 'GET',
       path: '/openapi.json',
       tag: 'Service',
-      summary: 'This description, as OpenAPI 3.1',
+      summary: 'Retrieve the OpenAPI 3.1 document',
       auth: 'none',
       returns: {
         200: {

@@ -71,7 +71,7 @@ export function buildOpenApi(
       title: 'Paywright',
       version: interfaceVersion,
       description:
-        'Stablecoin payments for AI agents and the people who own them. In a request body, null counts as left out, except with PATCH, where it clears a field.',
+        'Stablecoin payments for AI agents and the people who own them. In a request body, null is treated as omitted, except with PATCH, where it clears a field.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${publicUrl}/api` }],
@@ -148,7 +148,7 @@ function streamResponse(events: NonNullable<Route['spec']['events']>): Json {
   return {
     description: `Server-Sent Events. ${kinds
       .map(([name, { description }]) => `\`${name}\`: ${description}`)
-      .join('. ')}. \`error\`: it failed, and this problem says why; nothing comes after it`,
+      .join('. ')}. \`error\`: the stream failed; the problem says why, and no event follows`,
     headers: rateLimitHeaders,
     content: {
       'text/event-stream': {
@@ -248,18 +248,18 @@ const idempotencyParameter = {
   in: 'header',
   required: false,
   description:
-    'Makes the request safe to send again: the same key with the same request answers the first success again, kept for at least 24 hours.',
+    'Makes the request safe to retry: the same request with the same key returns the response of the first success, which is kept for at least 24 hours.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
 const rateLimitHeaders = {
   'RateLimit-Policy': {
-    description: 'The limit: q requests in w seconds.',
+    description: 'The rate limit: `q` requests per window of `w` seconds.',
     schema: { type: 'string' },
     example: '"default";q=60;w=60',
   },
   RateLimit: {
-    description: 'What is left: r requests; more in t seconds.',
+    description: '`r` requests remain; the window resets in `t` seconds.',
     schema: { type: 'string' },
     example: '"default";r=59;t=60',
   },
@@ -270,20 +270,19 @@ const problemSchema = {
   description: 'Every error, as application/problem+json (RFC 9457). Branch on `code`, which never changes.',
   required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
   properties: {
-    type: { type: 'string', format: 'uri', description: 'Where this error is explained.' },
+    type: { type: 'string', format: 'uri', description: 'A link to the documentation of this error.' },
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: {
       type: 'string',
-      description:
-        'What happened this time and what to do about it, in the words of a shop where it is the shop that refuses.',
+      description: 'What happened and what to do. If a shop refused the request, this may be the shop’s own text.',
       'x-untrusted': true,
     },
     code: { type: 'string', description: 'Stable, snake_case.' },
-    requestId: { type: 'string', description: 'Quote it when you ask for help.' },
+    requestId: { type: 'string', description: 'Include it when you ask for support.' },
     errors: {
       type: 'array',
-      description: 'For invalid_request: what is wrong where.',
+      description: 'For `invalid_request`: the invalid fields.',
       items: {
         type: 'object',
         required: ['path', 'message'],
@@ -292,7 +291,7 @@ const problemSchema = {
     },
   },
   additionalProperties: {
-    description: 'What else there is to know, by the `code`: an address of a shop, or what a seller has answered.',
+    description: 'Further members depend on `code`, such as a shop’s URL or a seller’s response.',
     'x-untrusted': true,
   },
 };

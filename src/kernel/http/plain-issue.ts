@@ -27,11 +27,11 @@ export function plainIssue(raw: RawIssue): string {
     case 'invalid_union':
       return unionSentence(issue);
     case 'invalid_key':
-      return 'has a name that is not allowed';
+      return 'has a key that is not allowed';
     case 'invalid_element':
       return 'has an entry that is not allowed';
     case 'unrecognized_keys':
-      return 'has a field that this operation does not have';
+      return 'has a field that this operation does not accept';
     default:
       return 'is not valid here';
   }
@@ -111,7 +111,7 @@ function formatSentence(issue: z.core.$ZodIssueInvalidStringFormat & Parts): str
   if (issue.format === 'ends_with') return `must end with "${issue.suffix}"`;
   if (issue.format === 'includes') return `must contain "${issue.includes}"`;
   const known = formats[issue.format];
-  return known === undefined ? 'does not have the right form' : `must be ${known}`;
+  return known === undefined ? 'has an invalid format' : `must be ${known}`;
 }
 
 /** Of a union that a field decides: what that field may be. */
@@ -123,7 +123,7 @@ interface Discriminated {
 function unionSentence({ errors, options }: z.core.$ZodIssueInvalidUnion & Discriminated): string {
   if (options !== undefined) return `must be one of ${options.map(String).join(', ')}`;
   const said = [...new Set(errors.map(([first]) => first?.message ?? 'is not valid here'))];
-  if (said.length === 0) return 'is not one of the forms that this operation takes';
+  if (said.length === 0) return 'has a form that this operation does not accept';
   const kinds = said.map((message) => /^must be (.+)$/.exec(message)?.[1]);
   if (kinds.every((kind) => kind !== undefined)) return `must be ${kinds.join(' or ')}`;
   return said.join(', or ');

@@ -44,9 +44,9 @@ export function toProblem(error: unknown): Problem {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return httpErrors.unsupported_media_type();
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return httpErrors.invalid_request('The body is not as long as its Content-Length says.');
+      return httpErrors.invalid_request('The body length does not match the Content-Length header.');
     case 'FST_ERR_BAD_URL':
-      return httpErrors.invalid_request('The address is not valid percent-encoded UTF-8.');
+      return httpErrors.invalid_request('The URL is not valid percent-encoded UTF-8.');
     default:
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return httpErrors.invalid_request();

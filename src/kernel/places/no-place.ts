@@ -11,12 +11,12 @@ export class NoPlace extends Error {
 
   static ofOwner({ what, kind, share }: { readonly what: string; readonly kind: string; readonly share: number }) {
     return new NoPlace(
-      `At most ${share} ${what} are under way at once for one ${kind}, and yours has that many. Try again when one has ended.`,
+      `One ${kind} can run at most ${share} ${what} at once, and yours has reached that limit. Try again when one has finished.`,
       true,
     );
   }
 
   static inAll(what: string) {
-    return new NoPlace(`Too many ${what} are under way. Try again in a moment.`, false);
+    return new NoPlace(`Too many ${what} are running at once. Try again in a moment.`, false);
   }
 }

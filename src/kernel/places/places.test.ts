@@ -32,7 +32,7 @@ describe('places', () => {
     const refused = refusal(() => places.enter({ caller: 'ada' }));
     expect(refused.isOwnShare).toBe(true);
     expect(refused.message).toBe(
-      'At most 16 searches are under way at once for one caller, and yours has that many. Try again when one has ended.',
+      'One caller can run at most 16 searches at once, and yours has reached that limit. Try again when one has finished.',
     );
     expect([places.hasRoom({ caller: 'ada' }), places.hasRoom({ caller: 'grace' })]).toEqual([false, true]);
   });
@@ -81,7 +81,7 @@ describe('places', () => {
     expect(places.isFull).toBe(true);
     const refused = refusal(() => places.enter({ caller: 'mia' }));
     expect(refused).toMatchObject({ isOwnShare: false, retryAfterSeconds: 5 });
-    expect(refused.message).toBe('Too many searches are under way. Try again in a moment.');
+    expect(refused.message).toBe('Too many searches are running at once. Try again in a moment.');
     expect(refusal(() => places.enter({ caller: 'ada' })).isOwnShare).toBe(false);
     expect(places.hasRoom({ caller: 'mia' })).toBe(false);
   });

@@ -57,7 +57,7 @@ function createRoute(parts: BridgeRouteParts): Route {
       tag: 'Cross-chain',
       summary: 'Move your USDC to another chain',
       description:
-        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. The network gas of both ends is taken from the amount: GET /cross-chain/chains quotes it. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Amounts are answered as decimal text. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
+        'Takes the amount from your balance on the source chain immediately, burns it there, mints it on the destination chain and credits your balance there. The gas of both chains is deducted from the amount; GET /cross-chain/chains quotes it. If the burn fails, the whole amount returns to your balance. Once burned, the money always arrives, even if it takes longer. A wallet on the destination chain is created if you have none. Amounts are returned as decimal strings. Send an Idempotency-Key, so that a retry after a lost connection never moves money twice.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
@@ -65,14 +65,14 @@ function createRoute(parts: BridgeRouteParts): Route {
         to: chainField,
         amount: amountField,
         maxGasFee: amountField.optional().meta({
-          description: 'A number or decimal text. The transfer is refused if its gas costs more than this now.',
+          description: 'A number or decimal string. The transfer is refused if its gas currently costs more.',
         }),
       }),
       examples: { body: { from: fromChain, to: toChain, amount } },
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on its way',
+          description: 'The request was accepted',
           schema: bridgeRecord
             .pick({
               transferId: true,
@@ -158,15 +158,18 @@ interface Asked {
 /** What the gas costs, unless that is more than its owner allows, or the amount is too small for it. */
 async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Asked): Promise<Amount> {
   const { fee, minimum } = await gasBetween(gasCosts, from, to);
-  const gas = `The gas of this transfer costs ${toDecimalText(fee)} USDC now.`;
+  const gas = `The gas for this transfer currently costs ${toDecimalText(fee)} USDC.`;
   if (mostGas !== undefined && fee.atomic > mostGas.atomic) {
-    throw bridgeErrors.bridge_fee_too_high(`${gas} You allow ${toDecimalText(mostGas)} USDC.`, {
-      members: { gasFee: toDecimalText(fee) },
-    });
+    throw bridgeErrors.bridge_fee_too_high(
+      `${gas} That exceeds your maxGasFee of ${toDecimalText(mostGas)} USDC. Raise it, or try again later.`,
+      {
+        members: { gasFee: toDecimalText(fee) },
+      },
+    );
   }
   if (taken.atomic < minimum.atomic) {
     throw bridgeErrors.bridge_amount_too_small(
-      `${gas} Between these chains the smallest amount is ${toDecimalText(minimum)} USDC.`,
+      `${gas} The minimum amount between these chains is ${toDecimalText(minimum)} USDC.`,
       { members: { gasFee: toDecimalText(fee), leastAmount: toDecimalText(minimum) } },
     );
   }
@@ -182,7 +185,7 @@ export function reachable(networks: Networks, id: ChainId): Network {
   const network = networks.get(id);
   if (network !== undefined) return network;
   throw bridgeErrors.chain_not_available(
-    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
+    `This service does not support ${id}. Use one of ${[...networks.keys()].join(', ')}.`,
   );
 }
 

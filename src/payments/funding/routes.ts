@@ -32,14 +32,14 @@ function createRoute(parts: FundingParts): Route {
       method: 'POST',
       path: '/circle/buy-session',
       tag: 'Funding',
-      summary: 'A link where a person adds money',
+      summary: 'Create a funding link',
       description:
-        'Pass `message` on to the person who pays: it holds a private link that works for 20 minutes, on any phone. There they pay by card, or from an exchange or a wallet to your deposit address. Whatever arrives is credited to your balance, also when it is another amount or comes late. With several links open, a deposit completes the oldest of its currency that it covers. Sent again with the same Idempotency-Key, the same link is answered.',
+        'Forward `message` to the person who pays: it contains a private link that works for 20 minutes on any device. The person pays by card, or sends from an exchange or wallet to your deposit address. Every deposit is credited to your balance, even if the amount differs or it arrives late. With several open links, a deposit completes the oldest one in its currency that it covers. A retry with the same Idempotency-Key returns the same link.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
         amount: amountField.meta({
-          description: `A number or decimal text from 1 to ${maximum}, with at most 6 decimals.`,
+          description: `A number or decimal string from 1 to ${maximum}, with at most 6 decimals.`,
         }),
         currency: currency.default('USDC'),
       }),

@@ -33,9 +33,9 @@ function createRoute(parts: InvoiceParts): Route {
       method: 'POST',
       path: '/invoices',
       tag: 'Invoices',
-      summary: 'Ask somebody to pay you',
+      summary: 'Create an invoice',
       description:
-        'Give exactly one of `toHandle` and `toEmail`. An email may be one that nobody has registered yet: whoever verifies it sees the invoice then. Send `pageUrl` to whom it concerns; we send no mail.',
+        'Requests a payment from another user. Give exactly one of `toHandle` and `toEmail`. The email need not have an account yet: the invoice appears to the account that verifies it. The service sends no email, so send `pageUrl` to the recipient yourself.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
@@ -43,7 +43,9 @@ function createRoute(parts: InvoiceParts): Route {
         toEmail: email.optional(),
         amount: amountField,
         currency,
-        description: visibleText(500).meta({ description: 'What it is for. Shown to both sides and on the page.' }),
+        description: visibleText(500).meta({
+          description: 'What the invoice is for. Both parties and the invoice page show it.',
+        }),
         dueAt: momentField.optional().meta({ description: `In the future. ${momentForms}` }),
       }),
       examples: {
@@ -75,7 +77,7 @@ function recipientOrRefuse(body: { toHandle?: string | undefined; toEmail?: stri
   const { toHandle, toEmail } = body;
   if (toHandle !== undefined && toEmail === undefined) return { handle: toHandle };
   if (toEmail !== undefined && toHandle === undefined) return { email: toEmail };
-  const message = toHandle === undefined ? 'is required, or toEmail' : 'must not stand beside toEmail';
+  const message = toHandle === undefined ? 'is required unless toEmail is given' : 'must not be combined with toEmail';
   throw httpErrors.invalid_request('Give exactly one of toHandle and toEmail.', {
     errors: [{ path: 'toHandle', message }],
   });
@@ -128,13 +130,13 @@ function payRoute(parts: InvoiceParts): Route {
       tag: 'Invoices',
       summary: 'Pay an invoice',
       description:
-        'Transfers the amount to its sender, with the fee of a transfer taken from it. When this is answered, the money has moved and the invoice is paid, both or neither. An overdue invoice can be paid too.',
+        'Transfers the amount, minus the transfer fee, to the sender of the invoice. The transfer and the status change happen atomically and are complete when the response arrives. An overdue invoice can still be paid.',
       auth: 'key',
       scope: 'pay',
       params,
       examples,
       idempotent: true,
-      returns: { 200: { description: 'It is paid', schema: invoiceAnswer, example: examplePaid } },
+      returns: { 200: { description: 'The paid invoice', schema: invoiceAnswer, example: examplePaid } },
       errors: [
         invoiceErrors.invoice_not_found,
         invoiceErrors.not_invoice_recipient,
@@ -158,8 +160,8 @@ function cancelRoute(parts: InvoiceParts): Route {
       method: 'POST',
       path: '/invoices/:id/cancel',
       tag: 'Invoices',
-      summary: 'Cancel an invoice you have sent',
-      description: 'Only as long as it is pending.',
+      summary: 'Cancel an invoice you sent',
+      description: 'Only a pending invoice can be cancelled.',
       auth: 'key',
       scope: 'pay',
       params,
@@ -167,7 +169,7 @@ function cancelRoute(parts: InvoiceParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is cancelled',
+          description: 'The cancelled invoice',
           schema: invoiceAnswer,
           example: { ...exampleInvoice, status: 'cancelled', cancelledAt: '2026-01-16T08:30:00.000Z' },
         },

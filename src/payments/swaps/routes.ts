@@ -54,9 +54,9 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
 const token = z.string().meta({ description: `One of ${swapTokens.join(', ')}.`, enum: [...swapTokens] });
 const amount = amountField.meta({
   description:
-    'A number or decimal text, more than 0: at most 6 decimals for USDC, 18 for the others. Text keeps all 18, a number does not.',
+    'A number or decimal string greater than 0, with at most 6 decimals for USDC and 18 for the others. Use a string for full precision.',
 });
-const answeredAsText = 'Amounts are answered as decimal text, because a JSON number cannot hold 18 decimals.';
+const answeredAsText = 'Amounts are returned as decimal strings, because a JSON number cannot hold 18 decimals.';
 const wanted = z.strictObject({ from: token, to: token, amount });
 
 const refusals = [
@@ -76,7 +76,7 @@ async function readTerms(parts: QuoteParts, { from, to, amount: given }: z.outpu
 function requireToken(path: string, text: string): SwapToken {
   if (isSwapToken(text)) return text;
   const message = `must be one of ${swapTokens.join(', ')}`;
-  throw swapErrors.unknown_token(`${path} ${message}, written like this.`, { errors: [{ path, message }] });
+  throw swapErrors.unknown_token(`${path} ${message}, in exactly this spelling.`, { errors: [{ path, message }] });
 }
 
 function tokensRoute(): Route {
@@ -87,11 +87,11 @@ function tokensRoute(): Route {
       method: 'GET',
       path: '/swap/tokens',
       tag: 'Swaps',
-      summary: 'What can be swapped',
+      summary: 'List the tokens you can swap',
       auth: 'none',
       returns: {
         200: {
-          description: 'Every one of them for every other',
+          description: 'The tokens, each of which can be swapped for every other',
           schema: z.object({ tokens: z.array(z.enum(swapTokens)) }),
           example: { tokens },
         },
@@ -108,8 +108,8 @@ function quoteRoute(parts: SwapRouteParts): Route {
       method: 'GET',
       path: '/swap/quote',
       tag: 'Swaps',
-      summary: 'What a swap would come to now',
-      description: `Asked of the market on the chain at this moment, over the way that pays most. It binds nobody. ${answeredAsText}`,
+      summary: 'Quote a swap',
+      description: `The current on-chain price over the best route. A quote is not binding. ${answeredAsText}`,
       auth: 'key',
       scope: 'read',
       query: wanted,
@@ -131,7 +131,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       path: '/swap/execute',
       tag: 'Swaps',
       summary: 'Swap one token for another',
-      description: `The amount leaves your balance at once and is swapped on Polygon; follow it at \`/swap/{txId}\`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it, and gasFeeIfFailed is kept of it when the price moved after the swap was begun. ${answeredAsText} Send an Idempotency-Key: after a lost connection the same request never swaps twice.`,
+      description: `Takes the amount from your balance immediately and swaps it on Polygon; follow it at \`/swap/{txId}\`. You receive exactly what the chain pays out, at least \`amountOutMin\`: 99 % of the quote at acceptance. If the price moves further, or the swap is not executed in time, the amount and the fee of 0.5 % are refunded. The fee pays for the gas, so an amount whose fee does not cover it is refused. If the price moves after the swap was submitted, \`gasFeeIfFailed\` is kept. ${answeredAsText} Send an Idempotency-Key, so that a retry after a lost connection never swaps twice.`,
       auth: 'key',
       scope: 'pay',
       body: wanted,
@@ -139,7 +139,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on its way',
+          description: 'The request was accepted',
           schema: swapRecord
             .pick({ txId: true, status: true, fromToken: true, toToken: true, amountIn: true, amountOutMin: true })
             .extend({ status: z.literal('queued') }),
@@ -200,12 +200,12 @@ function balancesRoute(db: Queryable): Route {
       method: 'GET',
       path: '/swap/balances',
       tag: 'Swaps',
-      summary: 'What you have of every token',
+      summary: 'Retrieve your token balances',
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
-          description: 'On Polygon, as decimal text in shortest form',
+          description: 'Your balances on Polygon, as decimal strings in shortest form',
           schema: z.object({
             balances: z.object(perHolding(() => z.string())),
           }),

@@ -23,20 +23,20 @@ function balanceRoute(db: Queryable): Route {
       method: 'GET',
       path: '/circle/balance',
       tag: 'Transfers',
-      summary: 'What you can spend',
+      summary: 'Retrieve your balance',
       description:
-        '`USDC` and `EURC` are what you can spend: your balances on Polygon. `other` lists what you hold on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute), so that the whole of your money is here; it is an empty list when there is nothing else. Move it back the same way, or withdraw it where it is. What is still under way is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
+        '`USDC` and `EURC` are your spendable balances on Polygon. `other` lists balances on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute); it is empty if there are none. Bridge or swap them back, or withdraw them on their chain. Money in progress is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
-          description: 'Decimal text, in shortest form',
+          description: 'Your balances, as decimal strings in shortest form',
           schema: z.object({
             USDC: z.string(),
             EURC: z.string(),
             other: z
               .array(z.object({ chain: z.string(), asset: z.string(), amount: z.string() }))
-              .meta({ description: 'Sorted by chain and asset; only what is not zero.' }),
+              .meta({ description: 'Sorted by chain and asset, without zero balances.' }),
           }),
           example: {
             USDC: '100.5',
@@ -120,9 +120,9 @@ function statementRoute(db: Queryable): Route {
       method: 'GET',
       path: '/account/statement',
       tag: 'Transfers',
-      summary: 'Your statement for a month',
+      summary: 'Retrieve a monthly statement',
       description:
-        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC. However long it is, it comes as fast as you read it, and is of the moment at which you asked; one that breaks off before its end is not whole. Few may be under way at once.',
+        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. The opening balance plus all changes equals the closing balance exactly. Months are in UTC. The statement is streamed and reflects the moment of the request; a response that breaks off is incomplete. The number of concurrent statements is limited.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({

@@ -17,12 +17,12 @@ export const transferRecord = z.object({
   amount: figure.meta({
     description: `Before the fee. ${figureInWords}`,
   }),
-  fee: figure.meta({ description: 'Paid out of the amount, and written like it.' }),
+  fee: figure.meta({ description: 'Deducted from the amount, in the same format.' }),
   currency: holding,
   counterparty: z
     .object({ handle: z.string(), name: untrusted })
     .nullable()
-    .meta({ description: 'Null when the other side is not an account here.' }),
+    .meta({ description: 'Null if the other party has no account here.' }),
   description: untrusted.nullable(),
   createdAt: z.iso.datetime(),
 });

@@ -7,9 +7,10 @@ import { firstStep, type Holder, type Withdrawal } from './withdrawal.ts';
 
 /** What its owner is told; the reason is the operator's. */
 const toldOf: Readonly<Record<Holder, string>> = {
-  screening: 'It is under review. Ask the operator.',
-  freeze: 'It is under review. Ask the operator.',
-  hourly_limit: 'It waits for the operator, because much leaves the service at the moment. You can cancel it.',
+  screening: 'The operator is reviewing this withdrawal. Contact the operator.',
+  freeze: 'The operator is reviewing this withdrawal. Contact the operator.',
+  hourly_limit:
+    'The service-wide hourly limit on outgoing payments is reached, so the operator has to release this withdrawal. You can cancel it.',
 };
 
 /** SQL: native coin lies in the treasury for a withdrawal, which left it wrapped. */

@@ -68,25 +68,26 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       method: 'POST',
       path: '/circle/withdraw',
       tag: 'Withdrawals',
-      summary: 'Send money to an address outside',
-      description: `The fee of 1.49 %, with 3 decimals in ${listed(currencies)} and with all 18 in ${listed(coins)}, is taken from the amount. ${listed(coins)} leave on ${chains[homeChain].name} only: ${coinsArrive}. The money leaves your balance at once and is then sent; follow it at \`/circle/withdrawals/{txId}\`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. The fee must cover the gas. Within 24 hours an account can send so much (\`/account/withdrawal-limits\`), and if its allow-list is on, only to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key: after a lost connection the same request never pays twice.`,
+      summary: 'Withdraw to an external address',
+      description: `The fee of 1.49 % is deducted from the amount, with 3 decimals in ${listed(currencies)} and 18 in ${listed(coins)}. It must cover the gas. ${listed(coins)} can be withdrawn only on ${chains[homeChain].name}: ${coinsArrive}. The amount is taken from your balance immediately and then sent; follow it at \`/circle/withdrawals/{txId}\`. You can cancel the withdrawal until it is submitted. If it fails, the whole amount is refunded. A 24-hour limit applies (\`/account/withdrawal-limits\`), and while your allow-list is on, you can only withdraw to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key, so that a retry after a lost connection never pays twice.`,
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
         amount: amountField.meta({
-          description: `A number or decimal text. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals, and worth from 1 to 10000 USDC at what the market pays now; text keeps all of its digits, a number does not.`,
+          description: `A number or decimal string. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals and a current market value of 1 to 10000 USDC; use a string for full precision.`,
         }),
         currency: holding.default('USDC'),
         address: withdrawalAddress.optional().meta({
-          description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
+          description:
+            'Defaults to your saved withdrawalAddress. A mixed-case address must have a valid EIP-55 checksum.',
         }),
-        chain: chainField.default(homeChain).meta({ description: 'Paid from your balance on that chain.' }),
+        chain: chainField.default(homeChain).meta({ description: 'The chain to pay out on, from your balance there.' }),
       }),
       examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on its way',
+          description: 'The request was accepted',
           schema: z.object({
             txId: z.string(),
             status: z.enum(shownStatuses),
@@ -96,7 +97,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
             fee: figure,
             net: figure,
             currency: holding,
-            note: z.string().meta({ description: 'For the person, word by word.' }),
+            note: z.string().meta({ description: 'Text for the person. Show it verbatim.' }),
           }),
           example: {
             txId: exampleWithdrawal.txId,
@@ -183,12 +184,12 @@ async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${stri
 }
 
 function note(net: Amount, chainId: ChainId, address: string): string {
-  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent; after that nobody can call it back.`;
+  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent, but not afterwards.`;
 }
 
 /** Coins are held wrapped, and not all of them leave unwrapped. */
 function arrivesAs({ asset }: Pick<Amount, 'asset'>, chainId: ChainId): string {
-  if (asset === chains[chainId].native) return ' as native coin';
+  if (asset === chains[chainId].native) return ' as a native coin';
   return assets[asset].token.symbol === asset ? '' : ` as ${assets[asset].token.symbol}`;
 }
 

@@ -68,8 +68,8 @@ function fulfilRoute({ db, once }: SaleParts): Route {
       id: 'fulfilSale',
       method: 'POST',
       path: '/shopping/sales/:orderId/fulfil',
-      summary: 'Say that it is on its way',
-      description: 'The buyer is told by the event `order.fulfilled`, with the tracking link.',
+      summary: 'Mark a sale as fulfilled',
+      description: 'The buyer receives the event `order.fulfilled` with the tracking link.',
       scope: 'manage',
       params,
       body: z
@@ -77,7 +77,7 @@ function fulfilRoute({ db, once }: SaleParts): Route {
           trackingUrl: z
             .url({ protocol: /^https?$/, error: 'must be a link such as https://parcel.example/123' })
             .max(2_000)
-            .refine(isVisible, 'must hold nothing that cannot be seen')
+            .refine(isVisible, 'must not contain invisible characters')
             .optional(),
         })
         .optional(),
@@ -106,16 +106,16 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
       id: 'refundSale',
       method: 'POST',
       path: '/shopping/sales/:orderId/refund',
-      summary: 'Give the buyer money back',
+      summary: 'Refund a sale',
       description:
-        'All that is left of what was paid, or a part of it, from your balance and never more than was paid. Our fee stays with the buyer. Send an Idempotency-Key: after a lost connection the same request never refunds twice.',
+        'Refunds all or part of the order amount from your balance, in total never more than was paid. The buyer’s fee is not refunded. Send an Idempotency-Key, so that a retry after a lost connection never refunds twice.',
       scope: 'pay',
       params,
       body: z
         .strictObject({
           amount: amountField
             .optional()
-            .meta({ description: 'A number or decimal text. All that is left when left out.' }),
+            .meta({ description: 'A number or decimal string. Defaults to the whole refundable amount.' }),
           reason: visibleText(200).optional().meta({ description: 'Shown to the buyer.' }),
         })
         .optional(),
@@ -123,7 +123,7 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'The buyer has it',
+          description: 'The refund is complete',
           schema: z.object({ refundId: z.string(), transferId: z.string(), amount: z.number(), sale: saleRecord }),
           example: {
             refundId: 'rfd_01kp3v2m8rfk2s6y0e6v9q4w1x',

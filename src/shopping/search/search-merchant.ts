@@ -124,7 +124,10 @@ export function createMerchantSearch({
         }
       } catch (error) {
         if (slow && given > 0) return;
-        if (slow) throw shoppingErrors.merchant_too_slow(`The site did not answer within ${withinMs / 1_000} seconds.`);
+        if (slow)
+          throw shoppingErrors.merchant_too_slow(
+            `The site did not respond within ${withinMs / 1_000} seconds. Try again later.`,
+          );
         throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
       } finally {
         clearTimeout(timer);

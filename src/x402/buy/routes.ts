@@ -37,15 +37,15 @@ function payRoute(parts: BuyParts): Route {
       method: 'POST',
       path: '/nano/pay',
       tag,
-      summary: 'Call somebody’s paid endpoint (x402), and pay from your balance',
+      summary: 'Call a paid endpoint (x402) and pay from your balance',
       description:
-        'The seller is asked for its price. If that is no more than maxAmount, it leaves your balance, and the seller is asked again with a payment in USDC on Polygon, in the version of x402 that it speaks. You get the seller’s answer as it came. What we sell ourselves (`/nano`) is charged at once. The price is held until the chain shows that the seller has taken it, or that it cannot any more, and then comes back: you pay exactly what has left. What you pay to sellers within 24 hours above 10 USDC costs 1.49 % besides, as a withdrawal does; maxAmount holds for both together. No redirect is followed. Your balance must cover maxAmount before anything is asked of the seller, and at most 120 answers within an hour may have cost nothing. Calls that get a server error or no answer are counted apart: at most 150 of a seller within ten minutes, and 1,200 of all within an hour. It counts in your daily limit (`/account/withdrawal-limits`), and while your allow-list is on, sellers outside are paid only at addresses on it. Send an Idempotency-Key: after a lost connection the same request never pays twice, and gets the same answer. The first answer is whole, up to 1 MiB. For the same request again it is kept for 48 hours: a KiB for each millionth of a USDC that it cost, up to 64 MiB on a day, and 16 KiB besides, up to 1 MiB on a day; `truncated` tells, and of headers beyond 2 KiB only the content type is kept.',
+        'Asks the seller for its price. If the price is at most `maxAmount`, it is taken from your balance, and the request is sent again with a payment in USDC on Polygon, in the seller’s x402 version. You get the seller’s response unchanged. Redirects are not followed. Our own paid endpoints (`/nano`) are charged directly. The price is held until the chain shows that the seller collected it; if the payment expires uncollected, the price is refunded. Payments to sellers above 10 USDC within 24 hours cost a fee of 1.49 %, as withdrawals do; `maxAmount` covers price and fee together. Your balance must cover `maxAmount` before the seller is called. Limits: 120 free responses an hour; for calls that get a server error or no response, 150 per seller in ten minutes and 1,200 in total an hour. Payments count towards your daily limit (`/account/withdrawal-limits`), and while your allow-list is on, external sellers are paid only at addresses on it. Send an Idempotency-Key, so that a retry after a lost connection never pays twice and returns the same response. The first response includes up to 1 MiB of the body. For retries, the response is stored for 48 hours: 1 KiB of the body per 0.000001 USDC of its price (up to 64 MiB a day) plus 16 KiB (up to 1 MiB a day). `truncated` says whether the body was cut. If the headers exceed 2 KiB, only the content type is stored.',
       auth: 'key',
       scope: 'pay',
       body: payBody,
       examples: { body: { url: examplePurchase.url, maxAmount: 0.05 } },
       idempotent: true,
-      returns: { 200: { description: 'What the seller has answered', schema: payAnswer, example: examplePaid } },
+      returns: { 200: { description: 'The seller’s response', schema: payAnswer, example: examplePaid } },
       errors: [
         ...Object.values(refusals),
         limitErrors.daily_limit_reached,

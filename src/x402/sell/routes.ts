@@ -30,10 +30,10 @@ const status = z.object({
   protocol: z.literal('x402'),
   version: z.number().int(),
   network: z.string(),
-  asset: z.string().meta({ description: 'The contract of the token that is paid with.' }),
+  asset: z.string().meta({ description: 'The contract address of the payment token.' }),
   payTo: z.string(),
   endpoints: z.record(z.string(), z.object({ price: z.string(), params: z.array(z.string()) })).meta({
-    description: 'By method and path, as they are called.',
+    description: 'Keyed by method and path.',
   }),
   docs: z.string(),
 });
@@ -82,10 +82,16 @@ function statusRoute(parts: SellingParts): Route {
       method: 'GET',
       path: '/nano',
       tag: 'Nano',
-      summary: 'What is sold by the call',
-      description: 'Also at `/.well-known/x402`. Needs no key.',
+      summary: 'List the paid endpoints',
+      description: 'Also at `/.well-known/x402`. No API key is required.',
       auth: 'none',
-      returns: { 200: { description: 'Prices, and where they are paid', schema: status, example: exampleStatus } },
+      returns: {
+        200: {
+          description: 'The endpoints, their prices and the payment address',
+          schema: status,
+          example: exampleStatus,
+        },
+      },
     },
     async () => ok(await describeShop(parts)),
   );
@@ -100,14 +106,18 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
       path,
       tag: 'Nano',
       summary: `${summary} (${describePrice(price)})`,
-      description: `${call.description} Paid for with x402, of version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`), and no account; or with a key and no payment from its balance. Without any parameter it tells the price, and so does HEAD, which charges nothing. A call that fails costs nothing, and the same payment or Idempotency-Key sent again is charged once. A payment that must arrive first is waited for up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
+      description: `${call.description} Pay per call with x402 version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`) without an account, or send an API key to pay from its balance. A request without parameters returns the price, and so does HEAD; neither is charged. A failed call costs nothing, and a retry with the same payment or Idempotency-Key is charged once. If the payment must settle first, the response waits up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
       auth: 'none',
       scopeOfKey: 'pay',
       query: partly(input),
       examples: { query: example },
       countsThemselves: [headerNames[1].payment, headerNames[2].payment],
       returns: paidAnswers({
-        answer: { description: 'Paid, with a receipt in its headers', schema: answer, example: answerExample },
+        answer: {
+          description: 'The result, with a payment receipt in the response headers',
+          schema: answer,
+          example: answerExample,
+        },
         call,
         price: { ...examplePrice, amount: price },
       }),

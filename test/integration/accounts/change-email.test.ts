@@ -134,8 +134,8 @@ describe('codes', () => {
     const messages = [];
     for (const codes of halfRight) messages.push((await confirm(account, codes)).body.detail);
     expect(messages).toEqual([
-      'These are not the codes that were sent; 4 more can be tried.',
-      'These are not the codes that were sent; 3 more can be tried.',
+      'The codes do not match the ones that were sent. Attempts left: 4.',
+      'The codes do not match the ones that were sent. Attempts left: 3.',
     ]);
     const many = await Promise.all(Array.from({ length: 8 }, () => confirm(account, halfRight[0] ?? {})));
     expect(many.filter(({ body }) => body.code === 'wrong_code')).toHaveLength(3);

@@ -176,7 +176,7 @@ describe('what leaves within an hour', () => {
       status: 'held',
       heldBy: 'hourly_limit',
       heldBecause: 'more than 100 USDC would leave within an hour',
-      error: expect.stringContaining('It waits for the operator'),
+      error: expect.stringContaining('The service-wide hourly limit'),
     });
     expect(await statusOf(fourth)).toBe('held');
     expect(complaints()).toHaveLength(1);
