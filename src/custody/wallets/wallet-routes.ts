@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Network, Networks } from '../../chains/network.ts';
+import type { Networks } from '../../chains/network.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import type { Database } from '../../kernel/db/database.ts';
@@ -9,11 +9,11 @@ import type { Once } from '../../ledger/idempotency.ts';
 import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import { depositTokens } from './deposit-tokens.ts';
-import { walletErrors } from './errors.ts';
+import { requireNetwork, walletErrors } from './errors.ts';
 import { keepersOn } from './kept-chains.ts';
 import { orUnavailable } from './or-unavailable.ts';
 import type { WalletProvider } from './provider.ts';
-import { openUserWallet, type UserWallet } from './user-wallets.ts';
+import { openUserWallet } from './user-wallets.ts';
 
 export interface WalletParts {
   readonly db: Database;
@@ -22,7 +22,7 @@ export interface WalletParts {
   readonly networks: Networks;
 }
 
-const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
+const chain = z.enum(chainIds);
 
 /** "ETH is accepted as WETH and MATIC as WMATIC": coins whose tokens have another name. */
 const takenAs = listed(
@@ -61,7 +61,7 @@ function walletRoute(parts: WalletParts): Route {
       errors: [dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, idempotency }) => {
-      const { wallet, existing } = await openWallet(parts, caller.accountId, homeChain);
+      const { wallet, existing } = await orUnavailable(openUserWallet(parts, caller.accountId, homeChain));
       return parts.once({ caller, idempotency }, async (tx) => {
         if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
         return ok({ walletId: wallet.id, existing });
@@ -107,8 +107,8 @@ function depositAddressRoute(parts: WalletParts): Route {
       errors: [walletErrors.chain_not_available],
     },
     async ({ caller, query }) => {
-      const network = reachable(parts.networks, query.chain);
-      const { wallet } = await openWallet(parts, caller.accountId, query.chain);
+      const network = requireNetwork(parts.networks, query.chain);
+      const { wallet } = await orUnavailable(openUserWallet(parts, caller.accountId, query.chain));
       const stays = (await keepersOn(parts.db, query.chain, [caller.accountId])).has(caller.accountId);
       return ok({
         chain: query.chain,
@@ -127,21 +127,4 @@ function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
     return `Send on ${name} only. Deposits can be spent immediately. ${takenAs}; native coins are not credited.`;
   if (stays) return `Send on ${name} only. Deposits stay in your balance on ${name}.`;
   return `Send on ${name} only. USDC is bridged to ${chains[homeChain].name} automatically once the amount is worth the gas, and can be spent there. To keep it on ${name}, create a wallet there first: POST /cross-chain/wallet.`;
-}
-
-function reachable(networks: Networks, id: ChainId): Network {
-  const network = networks.get(id);
-  if (network !== undefined) return network;
-  throw walletErrors.chain_not_available(
-    `This service does not support ${id}. Use one of ${[...networks.keys()].join(', ')}.`,
-  );
-}
-
-/** A provider that is away for a moment is our trouble, not the caller's: they may ask again. */
-async function openWallet(
-  parts: WalletParts,
-  accountId: bigint,
-  id: ChainId,
-): Promise<{ readonly wallet: UserWallet; readonly existing: boolean }> {
-  return orUnavailable(openUserWallet(parts, accountId, id));
 }

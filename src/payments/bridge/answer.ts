@@ -4,9 +4,7 @@ import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 import { type Bridge, takenFor } from './bridge.ts';
 import { type PublicStatus, publicStatus, publicStatuses } from './saga.ts';
 
-export const chainField = z.enum(chainIds, {
-  error: `must be one of ${chainIds.join(', ')}`,
-});
+export const chainField = z.enum(chainIds);
 
 const hashes = z.object({ burn: z.string().nullable(), mint: z.string().nullable() });
 

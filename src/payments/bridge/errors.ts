@@ -1,11 +1,6 @@
 import { defineErrors } from '../../kernel/http/problem.ts';
 
 export const bridgeErrors = defineErrors({
-  chain_not_available: {
-    status: 400,
-    title: 'Chain not available',
-    detail: 'This service does not support that chain. GET /cross-chain/chains lists the supported ones.',
-  },
   same_chain: {
     status: 400,
     title: 'Same source and destination',

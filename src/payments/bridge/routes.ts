@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Network, Networks } from '../../chains/network.ts';
+import type { Networks } from '../../chains/network.ts';
 import type { SilentChains } from '../../chains/silent-chains.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { silentErrors } from '../../custody/wallets/errors.ts';
+import { requireNetwork, silentErrors, walletErrors } from '../../custody/wallets/errors.ts';
 import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
@@ -101,7 +101,7 @@ function createRoute(parts: BridgeRouteParts): Route {
       },
       errors: [
         bridgeErrors.same_chain,
-        bridgeErrors.chain_not_available,
+        walletErrors.chain_not_available,
         silentErrors.chain_not_available,
         bridgeErrors.bridge_limit_exceeded,
         bridgeErrors.bridge_amount_too_small,
@@ -119,7 +119,7 @@ function createRoute(parts: BridgeRouteParts): Route {
       // while the chain is silent or the protocol paused.
       let fees = { gas: amountOf('USDC', 0n), protocol: amountOf('USDC', 0n) };
       const refusal = await findRefusal(async () => {
-        const [source, target] = [reachable(networks, from), reachable(networks, to)];
+        const [source, target] = [requireNetwork(networks, from), requireNetwork(networks, to)];
         await refuseSilent(silentChains, from, to);
         const gas = await gasOrRefuse(gasCosts, { from, to, taken, mostGas });
         fees = { gas, protocol: await refuseUnbridgeable(source, target, subtract(taken, gas)) };
@@ -179,14 +179,6 @@ async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Ask
 /** A limit of 0 is one, and only an amount has to be more. */
 function feeOrRefuse(limit: GivenAmount): Amount {
   return limit.toJSON() === 0 ? amountOf('USDC', 0n) : amountOrRefuse('USDC', limit, 'maxGasFee');
-}
-
-export function reachable(networks: Networks, id: ChainId): Network {
-  const network = networks.get(id);
-  if (network !== undefined) return network;
-  throw bridgeErrors.chain_not_available(
-    `This service does not support ${id}. Use one of ${[...networks.keys()].join(', ')}.`,
-  );
 }
 
 function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requireNetwork, walletErrors } from '../../custody/wallets/errors.ts';
 import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
@@ -13,9 +14,8 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { chainField } from './answer.ts';
 import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
-import { bridgeErrors } from './errors.ts';
 import { type ChainGas, gasOn } from './gas-fee.ts';
-import { type BridgeRouteParts, reachable } from './routes.ts';
+import type { BridgeRouteParts } from './routes.ts';
 
 /** The chains, and an account's wallets on them. */
 export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
@@ -162,10 +162,10 @@ function walletRoute(parts: BridgeRouteParts): Route {
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
       returns: { 200: { description: 'Your wallet on that chain', schema: wallet, example: exampleWallet } },
-      errors: [bridgeErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
+      errors: [walletErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
-      reachable(networks, body.blockchain);
+      requireNetwork(networks, body.blockchain);
       const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
       return once({ caller, idempotency }, async (tx) => {
         if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');

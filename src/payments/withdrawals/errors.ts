@@ -1,6 +1,7 @@
+import { walletErrors } from '../../custody/wallets/errors.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
 
-export const withdrawalErrors = defineErrors({
+const ownErrors = defineErrors({
   withdrawal_address_required: {
     status: 400,
     title: 'Withdrawal address required',
@@ -12,11 +13,6 @@ export const withdrawalErrors = defineErrors({
     title: 'Withdrawal address refused',
     detail:
       'Money sent to this address would be lost: it is a burn address, a contract that cannot use the token, or a wallet of this service. Use another address.',
-  },
-  chain_not_available: {
-    status: 400,
-    title: 'Chain not available',
-    detail: 'This service does not support that chain. GET /cross-chain/chains lists the supported ones.',
   },
   currency_not_available: {
     status: 400,
@@ -51,3 +47,5 @@ export const withdrawalErrors = defineErrors({
     detail: 'An allow-list holds at most 100 addresses. Remove one, then try again.',
   },
 });
+
+export const withdrawalErrors = { ...walletErrors, ...ownErrors };

@@ -39,12 +39,7 @@ const example = {
 };
 
 const facts = { tag: 'Shopping', auth: 'key', scope: 'read' } as const;
-const errors = [
-  shoppingErrors.merchant_unreachable,
-  shoppingErrors.merchant_too_slow,
-  shoppingErrors.merchant_unsupported,
-  dailyCapErrors.daily_cap_reached,
-];
+const errors = [...Object.values(shoppingErrors), dailyCapErrors.daily_cap_reached];
 
 function searchRoute(parts: ShoppingParts): Route {
   return defineRoute(

@@ -51,9 +51,7 @@ function payRoute(parts: BuyParts): Route {
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
         ...Object.values(ledgerRefusals),
-        shoppingErrors.merchant_unreachable,
-        shoppingErrors.merchant_too_slow,
-        shoppingErrors.merchant_unsupported,
+        ...Object.values(shoppingErrors),
       ],
     },
     async ({ caller, ip, body, idempotency }) => {

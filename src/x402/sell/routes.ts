@@ -125,9 +125,7 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
         nanoErrors.invalid_payload,
         nanoErrors.invalid_x402_version,
         nanoErrors.payment_identifier_conflict,
-        ...(id === 'nanoSearch'
-          ? [shoppingErrors.merchant_unreachable, shoppingErrors.merchant_too_slow, shoppingErrors.merchant_unsupported]
-          : []),
+        ...(id === 'nanoSearch' ? Object.values(shoppingErrors) : []),
       ],
     },
     async ({ query, caller, ip, header, count, received }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
