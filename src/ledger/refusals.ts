@@ -1,6 +1,6 @@
 import { defineErrors } from '../kernel/http/problem.ts';
 
-/** What every request is told that takes from a balance, and that the ledger refuses. */
+/** Errors of every request that takes money from a balance. */
 export const ledgerRefusals = defineErrors({
   insufficient_balance: {
     status: 400,

@@ -1,6 +1,5 @@
 import { defineErrors } from './problem.ts';
 
-/** Errors that any route may answer with. */
 export const httpErrors = defineErrors({
   invalid_request: {
     status: 400,

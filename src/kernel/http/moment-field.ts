@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { readMoment } from './read-moment.ts';
 
-/** A moment in a request, in any form of ISO 8601. */
 export const momentField = z.string().transform((text, context) => {
   const moment = text.length > 80 ? undefined : readMoment(text);
   if (moment === undefined) {
@@ -10,6 +9,5 @@ export const momentField = z.string().transform((text, context) => {
   return moment ?? z.NEVER;
 });
 
-/** For the description of such a field. */
 export const momentForms =
   'An ISO 8601 date and time, in UTC unless it has a time zone. A date alone means the end of that day in UTC.';

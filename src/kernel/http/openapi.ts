@@ -26,26 +26,25 @@ export interface OpenApiOperation extends Json {
   readonly parameters: readonly Json[];
   readonly requestBody?: Json;
   readonly responses: Readonly<Record<string, Json>>;
-  /** What the key must be allowed to do. Absent where no key is needed. */
+  /** Absent where no key is needed. */
   readonly 'x-scope'?: Scope | 'any';
-  /** What a key must be allowed to do that is sent although none is needed. */
+  /** The scope that an optional key needs. */
   readonly 'x-scope-of-key'?: Scope;
 }
 
 export interface Chapter {
   readonly name: string;
   readonly description: string;
-  /** Of what takes its time: the states it passes, for a picture in the reference. */
+  /** The states of a long-running operation, drawn in the reference. */
   readonly states?: StatePicture;
 }
 
-/** The usual way, top to bottom, and where it ends when it fails. */
+/** The usual path, top to bottom, and the failed state. */
 export interface StatePicture {
   readonly caption: string;
   readonly way: readonly {
     readonly state: string;
     readonly meaning: string;
-    /** From here it may fail; from the others it cannot. */
     readonly mayFail?: true;
   }[];
   readonly failed: { readonly state: string; readonly meaning: string };
@@ -53,7 +52,6 @@ export interface StatePicture {
 
 const interfaceVersion = '3.0.0';
 
-/** The OpenAPI 3.1 description of the routes: everything in it comes from their declarations. */
 export function buildOpenApi(
   routes: readonly Route[],
   publicUrl: string,
@@ -142,7 +140,7 @@ function successResponses(spec: Route['spec']): Record<string, Json> {
   );
 }
 
-/** OpenAPI has no words for events, so their schemas stand in a member of our own, and the example shows each of them. */
+/** OpenAPI cannot describe events, so `x-events` holds their schemas and the example shows one of each. */
 function streamResponse(events: NonNullable<Route['spec']['events']>): Json {
   const kinds = Object.entries(events);
   return {
@@ -163,7 +161,7 @@ function streamResponse(events: NonNullable<Route['spec']['events']>): Json {
   };
 }
 
-/** Errors with one status share a response; each code has its own example. */
+/** Errors with the same status share a response; each code has its own example. */
 function errorResponses(spec: Route['spec'], publicUrl: string): Record<string, Json> {
   const kinds = errorsOf(spec);
   const statuses = [...new Set(kinds.map((kind) => kind.status))];
@@ -190,7 +188,7 @@ function errorResponse(kinds: readonly ErrorKind[], publicUrl: string): Json {
   };
 }
 
-/** What a route declares, and what every route like it may answer. */
+/** The declared errors, and those that every such route may return. */
 function errorsOf(spec: Route['spec']): ErrorKind[] {
   const takesInput = spec.body !== undefined || spec.query !== undefined || spec.params !== undefined;
   const kinds = [

@@ -1,7 +1,7 @@
 import { httpErrors } from './errors.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 
-/** Reads the query of a URL. A parameter given twice is ambiguous, and so refused rather than guessed. */
+/** A repeated parameter is ambiguous, so it is refused. */
 export function parseQuery(url: string): Record<string, string> {
   const start = url.indexOf('?');
   const query: Record<string, string> = Object.create(null) as Record<string, string>;

@@ -4,8 +4,8 @@ type RawIssue = z.core.$ZodRawIssue;
 type Sized = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig;
 
 /**
- * What is wrong, in our words, for every kind of issue that zod knows. Given to each parse as its error map, so that a schema without
- * messages of its own never shows the library's. A message begins with a verb: the name of the field stands before it.
+ * The error map of every parse, so that clients never see zod's own messages. A message begins with a verb, because the name of the
+ * field precedes it.
  */
 export function plainIssue(raw: RawIssue): string {
   const issue = raw as z.core.$ZodIssue & { readonly input?: unknown };
@@ -99,7 +99,6 @@ const formats: Readonly<Record<string, string>> = {
   uppercase: 'in upper case',
 };
 
-/** The formats that name a part of the text. */
 interface Parts {
   readonly prefix?: string;
   readonly suffix?: string;
@@ -114,12 +113,12 @@ function formatSentence(issue: z.core.$ZodIssueInvalidStringFormat & Parts): str
   return known === undefined ? 'has an invalid format' : `must be ${known}`;
 }
 
-/** Of a union that a field decides: what that field may be. */
+/** The values of the deciding field of a discriminated union. */
 interface Discriminated {
   readonly options?: readonly z.core.util.Primitive[];
 }
 
-/** The options that are no more than another type are named; of a list of the same complaint one is enough. */
+/** Merges the messages of all options: "must be a number or a string". */
 function unionSentence({ errors, options }: z.core.$ZodIssueInvalidUnion & Discriminated): string {
   if (options !== undefined) return `must be one of ${options.map(String).join(', ')}`;
   const said = [...new Set(errors.map(([first]) => first?.message ?? 'is not valid here'))];

@@ -6,7 +6,6 @@ import { NoPlace } from '../places/no-place.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';
 
-/** Where the reference explains an error code. */
 export function problemType(publicUrl: string, code: string): string {
   return `${publicUrl}/docs#error-${code}`;
 }
@@ -19,7 +18,6 @@ export function sendProblem(reply: FastifyReply, problem: Problem, requestId: st
     .send(JSON.stringify(describeProblem(problem, requestId, publicUrl)));
 }
 
-/** The members that RFC 9457 and this interface give every problem. */
 export function describeProblem(problem: Problem, requestId: string, publicUrl: string) {
   const { errors, members = {} } = problem.extras;
   return {
@@ -34,7 +32,7 @@ export function describeProblem(problem: Problem, requestId: string, publicUrl: 
   };
 }
 
-/** Whatever went wrong, as something the caller can be told. Anything unforeseen is our fault and says no more. */
+/** Unexpected errors become an internal error without details, so that nothing internal leaks. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: string; statusCode?: number };
