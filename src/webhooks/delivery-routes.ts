@@ -10,7 +10,6 @@ import { type AttemptRow, type DeliveryRow, deliveryStatuses, findDelivery, list
 import { webhookErrors } from './errors.ts';
 import { retryDelivery } from './retry-delivery.ts';
 
-/** One event on its way to one webhook, as its owner sees it. */
 export const delivery = z.object({
   id: z.string(),
   webhookId: z.string(),

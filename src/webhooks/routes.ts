@@ -21,7 +21,6 @@ export interface WebhookParts {
   readonly once: Once;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  /** What a webhook may be registered for. */
   readonly events: readonly EventType[];
 }
 
@@ -98,7 +97,7 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       return once({ caller, idempotency }, async (tx) => {
         const { accountId, keyId } = caller;
         const made = await createWebhook(tx, secrets, { caller, url, events, secret });
-        // Without its query, which may hold a secret.
+        // Only the host, because path and query may contain a secret.
         const details = { webhook: made.id, host: new URL(url).host };
         await recordAudit(tx, { accountId, action: 'webhook.created', by: { keyId, address: ip }, details });
         return created(describe(made));

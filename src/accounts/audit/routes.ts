@@ -55,7 +55,7 @@ export function auditRoutes(db: Queryable): Route[] {
   ];
 }
 
-/** The operator's name is the operator's own affair. */
+/** Hides the operator's name from the account owner. */
 function describe({ id, action, keyId, operator, address, details, createdAt }: LoggedEntry): z.input<typeof entry> {
   return { id, action, keyId, byOperator: operator !== null, address, details, at: createdAt.toISOString() };
 }

@@ -51,7 +51,7 @@ function keysRoute({ db, clock, idleMs }: AccountParts): Route {
   });
 }
 
-/** Takes no Idempotency-Key: its answer would have to be kept, and nobody keeps a key but its owner. */
+/** Accepts no Idempotency-Key, because a replay would require the service to store the plain key. */
 function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
   return defineRoute(
     {

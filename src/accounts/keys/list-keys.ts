@@ -3,7 +3,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Scope } from '../../kernel/http/define-route.ts';
 import type { KeyIdleness, KeyTimes } from './key-lifetime.ts';
 
-/** A key as its owner sees it. */
 export interface ListedKey extends KeyTimes {
   readonly id: string;
   readonly name: string;
@@ -11,7 +10,6 @@ export interface ListedKey extends KeyTimes {
   readonly scopes: Scope[];
   readonly createdAt: Date;
   readonly lastUsedFrom: string | null;
-  /** The key that replaces it, if it was rotated. */
   readonly rotatedTo: string | null;
 }
 
@@ -22,7 +20,7 @@ export interface KeyQuery extends KeyIdleness {
   readonly cursor?: string | undefined;
 }
 
-/** Those that can still be used, newest first, and one more than the page holds. */
+/** Newest first, and one more than the page holds. */
 export async function listLiveKeys(
   db: Queryable,
   { accountId, clock, idleMs, limit, cursor }: KeyQuery,

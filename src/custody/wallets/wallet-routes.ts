@@ -31,7 +31,6 @@ const takenAs = listed(
     .map((coin, index) => `${coin}${index === 0 ? ' is accepted' : ''} as ${assets[coin].token.symbol}`),
 );
 
-/** Where an account is paid into. */
 export function walletRoutes(parts: WalletParts): Route[] {
   return [walletRoute(parts), depositAddressRoute(parts)];
 }

@@ -8,7 +8,6 @@ export const chainField = z.enum(chainIds);
 
 const hashes = z.object({ burn: z.string().nullable(), mint: z.string().nullable() });
 
-/** Where a cross-chain transfer is. */
 export const bridgeRecord = z.object({
   transferId: z.string(),
   status: z.enum(publicStatuses),
@@ -74,7 +73,6 @@ export const exampleRecord: BridgeRecord = {
   finishedAt: '2026-01-15T10:14:50.000Z',
 };
 
-/** What is answered when one is accepted, and part of every later answer. */
 export function describeInitiation(
   { id, from, to, ...money }: Pick<Bridge, 'id' | 'from' | 'to' | 'amount' | 'gasFee'>,
   protocolFee: Amount | null,
@@ -112,13 +110,13 @@ export function describeBridge(bridge: Bridge, publicUrl: string): BridgeRecord 
   };
 }
 
-/** What the protocol has kept, or before that what it may keep. */
+/** The protocol's fee after the mint; before it, the maximum fee. */
 function protocolFeeOf({ amount, minted, maxFee }: Bridge): Amount | null {
   if (minted !== null) return subtract(amount, minted);
   return maxFee === null ? null : amountOf(amount.asset, maxFee);
 }
 
-/** What is being returned to the treasury has failed for its owner, and since then. */
+/** To its owner, a transfer has failed as soon as it is `returning` its tokens to the treasury. */
 function describeReached({ reached }: Bridge): Partial<Record<PublicStatus, string>> {
   const { returning, ...states } = reached;
   const times = { ...states, ...(returning !== undefined && { failed: returning }) };

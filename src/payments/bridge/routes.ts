@@ -41,7 +41,6 @@ export interface BridgeRouteParts {
   readonly checkpoint?: Checkpoint;
 }
 
-/** Cross-chain transfers: begun, followed, listed. */
 export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
   return [createRoute(parts), statusRoute(parts), historyRoute(parts)];
 }
@@ -115,8 +114,8 @@ function createRoute(parts: BridgeRouteParts): Route {
       const taken = amountOrRefuse('USDC', body.amount);
       const mostGas = body.maxGasFee === undefined ? undefined : feeOrRefuse(body.maxGasFee);
       if (from === to) throw bridgeErrors.same_chain();
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
-      // while the chain is silent or the protocol paused.
+      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
+      // silent or the protocol is paused.
       let fees = { gas: amountOf('USDC', 0n), protocol: amountOf('USDC', 0n) };
       const refusal = await findRefusal(async () => {
         const [source, target] = [requireNetwork(networks, from), requireNetwork(networks, to)];
@@ -155,7 +154,6 @@ interface Asked {
   readonly mostGas: Amount | undefined;
 }
 
-/** What the gas costs, unless that is more than its owner allows, or the amount is too small for it. */
 async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Asked): Promise<Amount> {
   const { fee, minimum } = await gasBetween(gasCosts, from, to);
   const gas = `The gas for this transfer currently costs ${toDecimalText(fee)} USDC.`;
@@ -176,7 +174,7 @@ async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Ask
   return fee;
 }
 
-/** A limit of 0 is one, and only an amount has to be more. */
+/** Unlike an amount, a limit may be 0. */
 function feeOrRefuse(limit: GivenAmount): Amount {
   return limit.toJSON() === 0 ? amountOf('USDC', 0n) : amountOrRefuse('USDC', limit, 'maxGasFee');
 }

@@ -17,7 +17,6 @@ import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-
 import { type ChainGas, gasOn } from './gas-fee.ts';
 import type { BridgeRouteParts } from './routes.ts';
 
-/** The chains, and an account's wallets on them. */
 export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
   return [chainsRoute(parts), walletsRoute(parts), walletRoute(parts)];
 }
@@ -87,7 +86,7 @@ function chainsRoute({ networks, gasCosts, silentChains }: BridgeRouteParts): Ro
   );
 }
 
-/** A chain that cannot be asked now is listed all the same. */
+/** A chain that is unavailable right now is still listed. */
 function nullIfUnavailable(error: unknown): null {
   if (error instanceof Problem) return null;
   throw error;
@@ -177,7 +176,7 @@ function walletRoute(parts: BridgeRouteParts): Route {
   );
 }
 
-/** What waits for somebody whose account was frozen waits on. */
+/** Deposits of a frozen account keep waiting. */
 async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
   for (const { outcome } of await ledger.postWithin(tx, kept)) {
     if (outcome === 'frozen_account') throw ledgerRefusals.account_frozen();

@@ -5,7 +5,6 @@ import { toPage } from '../../kernel/http/paging.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chainIds } from '../../money/catalogue.ts';
 
-/** A deposit, as the account that it is for sees it. */
 export const depositRecord = z.object({
   depositId: z.string(),
   chain: z.enum(chainIds),

@@ -3,7 +3,6 @@ import type { Route } from '../../kernel/http/define-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { depositRecord, listDeposits } from './list-deposits.ts';
 
-/** What has arrived for an account. Where it may arrive is told by the wallets. */
 export function depositRoutes(db: Queryable): Route[] {
   return [
     listRoute({

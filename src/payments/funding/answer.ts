@@ -6,7 +6,7 @@ import { chainIds, chains } from '../../money/catalogue.ts';
 import type { Link } from './link.ts';
 import { linkStatuses } from './states.ts';
 
-/** What a request for a link is answered with: the one time that its address is told. */
+/** The only response that includes the URL. */
 export const newLinkAnswer = z.object({
   id: z
     .string()
@@ -18,7 +18,6 @@ export const newLinkAnswer = z.object({
   message: z.string().meta({ description: 'Text for the person. Show it verbatim.' }),
 });
 
-/** A link as its owner sees it later. */
 export const linkAnswer = z.object({
   id: z.string(),
   status: z.enum(linkStatuses),
@@ -76,7 +75,6 @@ export const exampleLink = {
 
 export interface Telling {
   readonly url: string;
-  /** Whether somebody takes cards for it. */
   readonly byCard: boolean;
 }
 
@@ -92,7 +90,7 @@ export function describeNewLink(link: Link, { url, byCard }: Telling): NewLinkAn
   };
 }
 
-/** Whoever reads it knows neither us nor what a token is. */
+/** For a reader who knows neither this service nor tokens. */
 function messageFor({ amount, name, handle, expiresAt, chain }: Link, { url, byCard }: Telling): string {
   const what = `${toDecimalText(amount)} ${amount.asset}`;
   const how = byCard ? 'pay by card, or from an exchange or wallet' : 'pay from an exchange or wallet';

@@ -53,11 +53,11 @@ function createRoute(parts: FundingParts): Route {
       const amount = amountWithin(amountOrRefuse(body.currency, body.amount), maximum);
       const chain = chooseChain(networks, amount.asset);
       if (chain === undefined) throw fundingErrors.currency_not_receivable();
-      // Made before anybody is told to pay into it; asked of the provider outside of any transaction.
+      // The wallet must exist before anyone pays into it. The provider is called outside of any transaction.
       await orUnavailable(openUserWallet(parts, accountId, chain));
-      // Only the id is kept under the Idempotency-Key, and the secret part is made from it again.
+      // The Idempotency-Key stores only the id; the secret token is derived from it again.
       const kept = await once({ caller, idempotency }, async (tx) => {
-        // Strangers would be asked to pay into an account that was closed meanwhile.
+        // Without this check, people could be asked to pay into an account that was closed meanwhile.
         await requireLiveKey(tx, caller);
         return ok({ id: await createLink(tx, secrets, { caller, chain, amount }) });
       });

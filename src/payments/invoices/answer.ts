@@ -9,7 +9,7 @@ import type { Invoice } from './invoice.ts';
 import type { InvoiceParts } from './parts.ts';
 import { invoiceStatuses } from './states.ts';
 
-/** An invoice as one of its two sides sees it, in answers and in events. */
+/** From the view of one party, in responses and events. */
 export const invoiceAnswer = z.object({
   id: z.string(),
   status: z.enum(invoiceStatuses),
@@ -87,7 +87,7 @@ export function describeInvoice(invoice: Invoice, viewerId: bigint, publicUrl: s
   };
 }
 
-/** Tells both sides, each as it sees the invoice. An email that nobody has verified has no side to tell. */
+/** Both parties get the event, each from its own view. The recipient of an unverified email has no account yet. */
 export async function recordInvoiceEvent(
   tx: Transaction,
   { publicUrl }: Pick<InvoiceParts, 'publicUrl'>,

@@ -14,7 +14,7 @@ export interface InvoiceQuery {
 const filters = `($2::text IS NULL OR i.id < $2) AND ($3::text IS NULL OR i.status = $3)
   AND ($4::boolean IS NULL OR ${isOverdue} = $4)`;
 
-/** There are three ways to be part of an invoice. Each has its index and gives at most one page. */
+/** One query per index: an account can be the sender, the recipient by handle, or the recipient by email. */
 const waysIn = [
   `i.from_account_id = $1 AND $6`,
   `i.to_account_id = $1 AND $7`,

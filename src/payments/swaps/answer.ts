@@ -13,7 +13,6 @@ const gasFeeIfFailed = z.string().meta({
     'The part of `airpayFee` that is kept for gas if the swap fails after it was submitted, because the market pays less than `amountOutMin` or gas use rose. The rest is refunded.',
 });
 
-/** What a swap would come to now. Amounts are decimal text. */
 export const swapQuote = z.object({
   fromToken: token,
   toToken: token,
@@ -56,7 +55,6 @@ export function describeQuote({
   };
 }
 
-/** Where a swap is. */
 export const swapRecord = z.object({
   txId: z.string(),
   status: z.enum(publicStatuses),

@@ -34,11 +34,10 @@ export interface SwapRouteParts {
   readonly gasCosts: GasCosts;
   readonly silentChains: SilentChains;
   readonly checkpoint?: Checkpoint;
-  /** How long a swap may take from being accepted. */
+  /** A swap must be executed within this time of its acceptance. */
   readonly validSeconds: number;
 }
 
-/** Swaps on Polygon: what can be swapped and for how much, begun, followed, listed. */
 export function swapRoutes(parts: SwapRouteParts): Route[] {
   return [
     tokensRoute(),
@@ -50,7 +49,7 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
   ];
 }
 
-/** Read as text, so that what is none of ours is told by a code of its own. */
+/** Any string, so that an unknown token gets the code `unknown_token` instead of `invalid_request`. */
 const token = z.string().meta({ description: `One of ${swapTokens.join(', ')}.`, enum: [...swapTokens] });
 const amount = amountField.meta({
   description:
@@ -149,8 +148,8 @@ function executeRoute(parts: SwapRouteParts): Route {
       errors: [...refusals, silentErrors.chain_not_available, ...Object.values(ledgerRefusals)],
     },
     async ({ caller, body, idempotency }) => {
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
-      // while the chain is silent or the market pays nothing.
+      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
+      // silent or the market pays nothing.
       const asked = await refuseSilent(silentChains, homeChain)
         .then(() => readTerms(parts, body))
         .then(
@@ -220,7 +219,6 @@ function balancesRoute(db: Queryable): Route {
   );
 }
 
-/** The currencies, then the coins. */
 function perHolding<Value>(of: (asset: Holding) => Value): Record<Holding, Value> {
   return Object.fromEntries([...currencies, ...coins].map((asset) => [asset, of(asset)])) as Record<Holding, Value>;
 }

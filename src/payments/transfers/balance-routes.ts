@@ -11,7 +11,6 @@ import { type Currency, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
-/** What an account has, and how it came to it. */
 export function balanceRoutes(db: Queryable): Route[] {
   return [balanceRoute(db), historyRoute(db), statementRoute(db)];
 }
@@ -62,7 +61,7 @@ function balanceRoute(db: Queryable): Route {
   );
 }
 
-/** By transfers, orders and invoices. */
+/** Transfers, orders and invoices can spend it. */
 function isSpendable({ chain, asset }: Balance): boolean {
   return chain === homeChain && isCurrency(asset);
 }

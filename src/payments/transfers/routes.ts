@@ -70,7 +70,7 @@ function quoteRoute(): Route {
       },
     },
     async ({ query }) => {
-      // In a query an unescaped + arrives as a blank; here nothing is paid, so it may be read as what was meant.
+      // An unescaped + in a query arrives as a space. A quote moves no money, so the space is read as the + that was meant.
       recipientOrRefuse(query.to.replace(/^ (?=\d)/, '+'));
       const amount = amountOrRefuse(query.currency, query.amount);
       const fee = transferFee(amount);

@@ -50,7 +50,6 @@ const allowList = z.object({
 
 const exampleList = { enabled: true, offFrom: null, addresses: [exampleAllowed] };
 
-/** The allow-list of an account: what is on it, and whether it holds. */
 export function addressRoutes({ db, secrets, brakes }: AddressParts): Route[] {
   const parts = { db, secrets, delayHours: brakes.allowListDelayHours };
   return [listRoute(db), addRoute(parts), removeRoute(parts), switchRoute(parts)];

@@ -127,15 +127,15 @@ function withdrawRoute(parts: WithdrawalParts): Route {
     async ({ caller, body, idempotency }) => {
       const gross = amountOrRefuse(body.currency, body.amount);
       if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
-      // while the chain is silent, and whatever it is worth by now.
+      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
+      // silent, and whatever the amount is worth by now.
       let value = faceValue(gross) ?? 0n;
       const refusal = await findRefusal(async () => {
         await refuseSilent(silentChains, body.chain);
         if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
       });
       const fee = withdrawalFee(gross);
-      // Nobody waits for a chain that is known to be silent.
+      // A chain that is known to be silent is not asked for its gas price.
       const gasRefusal =
         refusal ?? (await findRefusal(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
@@ -153,7 +153,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           value,
         });
         requirePosted(outcome, 'a new withdrawal');
-        // Last: whoever has not got the money is told that first, and not how much more it would have to be.
+        // Thrown last, so that an insufficient balance is reported before a minimum amount.
         if (gasRefusal !== undefined) throw gasRefusal.error;
         return ok({
           txId: id,
@@ -187,13 +187,13 @@ function note(net: Amount, chainId: ChainId, address: string): string {
   return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent, but not afterwards.`;
 }
 
-/** Coins are held wrapped, and not all of them leave unwrapped. */
+/** Coins are held wrapped, and only the native one is unwrapped for a withdrawal. */
 function arrivesAs({ asset }: Pick<Amount, 'asset'>, chainId: ChainId): string {
   if (asset === chains[chainId].native) return ' as a native coin';
   return assets[asset].token.symbol === asset ? '' : ` as ${assets[asset].token.symbol}`;
 }
 
-/** "ETH arrives as WETH, MATIC as native coin", of all that arrive under another name. */
+/** "ETH arrives as WETH, MATIC as a native coin": coins that arrive under another name. */
 const coinsArrive = coins
   .filter((coin) => arrivesAs({ asset: coin }, homeChain) !== '')
   .map((coin, index) => `${coin}${index === 0 ? ' arrives' : ''}${arrivesAs({ asset: coin }, homeChain)}`)

@@ -6,7 +6,6 @@ import { readWebsite, type Website } from '../search/website.ts';
 import type { OwnMerchant } from './own-merchant.ts';
 import { proofFor } from './proof.ts';
 
-/** A domain as its owner sees it. */
 export const merchantAnswer = z.object({
   domain: z.string(),
   status: z.enum(['unproved', 'enabled', 'disabled']).meta({
@@ -61,7 +60,7 @@ export const exampleProved = {
   provedAt: '2026-01-15T10:05:00.000Z',
 } as const satisfies MerchantAnswer;
 
-/** Where the domain is reached. Who runs a sandbox may have stopped naming it; then it is a site like any other. */
+/** A sandbox may no longer list the domain in ALLOW_PRIVATE_HOSTS; then it is treated as a public site. */
 function websiteOf(domain: string, outgoing: Pick<Outgoing, 'explainRefusal'>): Website {
   const read = readWebsite(domain, outgoing);
   return read.refusal === undefined ? read : { origin: `https://${domain}`, name: domain };

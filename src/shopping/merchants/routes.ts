@@ -97,7 +97,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       const { accountId, handle } = caller;
       const domain = domainOrRefuse(body.website, outgoing);
       refuseOrdersUrl(body.ordersUrl, outgoing);
-      // Only the domain is kept under the Idempotency-Key: an answer with a secret never is.
+      // The Idempotency-Key stores only the domain, never a response with a secret.
       const kept = await once({ caller, idempotency }, async (tx) => {
         await requireLiveKey(tx, caller);
         await countToday(tx, caller, 'domains');
@@ -148,7 +148,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       const { accountId, handle } = caller;
       const proved = await lookAtDomain({ db, lookForProof }, caller, websiteOrNotFound(domain, outgoing));
       return once({ caller, idempotency }, async (tx) => {
-        // The site may have taken long to answer.
+        // The key may have been revoked while the site responded.
         await requireLiveKey(tx, caller);
         await countToday(tx, caller, 'domains');
         const { merchant, redeemed } = await proveDomain(tx, ledger, { accountId, ...proved });
@@ -221,9 +221,9 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       const { name } = websiteOrNotFound(domain, outgoing);
       refuseOrdersUrl(body.ordersUrl ?? undefined, outgoing);
       return once({ caller, idempotency: undefined }, async (tx) => {
-        // Orders would go on being sent to where a revoked key has led them.
+        // A revoked key must not redirect orders.
         await requireLiveKey(tx, caller);
-        // Taking it back is always possible, also after a thief has used up the cap.
+        // The owner can always remove the URL, even after a thief has used up the daily limit.
         if (body.ordersUrl !== null) await countToday(tx, caller, 'domains');
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
         const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
@@ -284,7 +284,6 @@ function domainOrRefuse(text: string, outgoing: MerchantParts['outgoing']): stri
   });
 }
 
-/** What cannot be a domain is nobody's. */
 function websiteOrNotFound(text: string, outgoing: MerchantParts['outgoing']): Website {
   const read = readWebsite(text, outgoing);
   if (read.refusal !== undefined) throw merchantErrors.merchant_not_found();

@@ -9,7 +9,6 @@ import type { OrderEvent } from './events.ts';
 import { type Order, shownStatus } from './order.ts';
 import { shownStatuses } from './saga.ts';
 
-/** Which of the product's variants was ordered. */
 export const orderedVariant = z
   .object({
     id: untrusted.meta({ description: 'The shop’s own identifier.' }),
@@ -23,7 +22,7 @@ export function describeOrderedVariant({ product: { itemId, variant } }: Order):
   return variant === null ? null : { id: itemId, title: variant.title, options: [...variant.options] };
 }
 
-/** An order as its buyer sees it. */
+/** From the view of the buyer. */
 export const orderRecord = z.object({
   orderId: z.string(),
   status: z.enum(shownStatuses),
@@ -98,12 +97,11 @@ export const exampleOrder = {
   fulfilledAt: null,
 } as const satisfies OrderRecord;
 
-/** Where its buyer sees what has become of an order. */
 export function statusUrlOf(orderId: string, publicUrl: string): string {
   return `${publicUrl}/api/shopping/orders/${orderId}`;
 }
 
-/** What was charged once it is, and until then what was set aside. */
+/** Shows the charged amount; until the order is charged, the held amount. */
 export function describeOrder(order: Order): OrderRecord {
   const { amount, fee } = order.charged ?? order;
   return {
@@ -136,7 +134,7 @@ export function describeOrder(order: Order): OrderRecord {
   };
 }
 
-/** A sale as the shop sees it: where to send it, and nothing of what the buyer pays us. */
+/** From the view of the shop, which must not see what the buyer pays to us. */
 export const saleRecord = orderRecord
   .omit({
     fee: true,
@@ -167,7 +165,7 @@ export const exampleSale = (() => {
   return { ...rest, refundable: 24 };
 })();
 
-/** Tells both sides, each what is theirs. */
+/** Buyer and seller each get the event in their own view. */
 export async function recordOrderEvent(
   tx: Transaction,
   type: OrderEvent,

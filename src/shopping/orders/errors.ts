@@ -94,7 +94,6 @@ const ownErrors = defineErrors({
   },
 });
 
-/** With what an address may lack. */
 export const orderErrors = { ...addressErrors, ...ownErrors };
 
 export const saleErrors = defineErrors({

@@ -43,7 +43,7 @@ type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint }) & {
   readonly limit: number;
 };
 
-/** One more than the page holds. A shop sees only what it has taken itself. */
+/** One more than the page holds. A seller sees only orders that its own shops accepted. */
 export async function listOrders(db: Queryable, query: OrderQuery): Promise<OrderRow[]> {
   const { cursor, status, limit } = query;
   const [whose, accountId] = 'buyer' in query ? ['o.account_id = $1', query.buyer] : [soldBy, query.seller];

@@ -15,6 +15,6 @@ export const shoppingErrors = {
         'The site offers no supported search interface, or its robots.txt forbids automated access. Try another shop.',
     },
   }),
-  /** The same to whoever branches on the code; the status tells that waiting longer might have helped. */
+  /** The same code with another status, which tells that waiting longer might have helped. */
   merchant_too_slow: defineErrors({ merchant_unreachable: { status: 504, ...outOfReach } }).merchant_unreachable,
 };

@@ -93,7 +93,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       const site = websiteOrRefuse(text, outgoing);
       if (caller !== undefined) await refuseBeyondCap(db, caller, 'searches');
       const holder = holderOf({ caller, ip });
-      // Before the stream begins a refusal still has its status.
+      // Once the stream has begun, a refusal could no longer set the status.
       merchants.refuseWithoutRoom(holder);
       return async function* (signal) {
         const products: Product[] = [];

@@ -13,7 +13,6 @@ import { type Purchase, takenFor } from './purchase.ts';
 import { publicStatus, publicStatuses } from './saga.ts';
 import { namedTransaction } from './send-payment.ts';
 
-/** What the seller has sent. */
 const sellerAnswer = z.object({
   status: z.int().meta({ description: 'The status of the seller’s response.' }),
   headers: z.record(z.string(), z.union([z.string(), z.array(z.string())])).meta({
@@ -63,7 +62,6 @@ export const payAnswer = sellerAnswer.extend({
 });
 export type PayAnswer = z.input<typeof payAnswer>;
 
-/** One as it is listed. */
 export const purchaseRecord = z.object({
   id: z.string(),
   status: z.enum(publicStatuses).meta({
@@ -101,7 +99,6 @@ export const purchaseRecord = z.object({
   finishedAt: z.iso.datetime().nullable(),
 });
 
-/** One by itself, with what the seller has sent as long as that is kept. */
 export const purchaseDetail = purchaseRecord.extend({
   answer: sellerAnswer.nullable().meta({ description: 'The seller’s response, kept for two days.' }),
 });
@@ -168,14 +165,13 @@ function describeAnswer(answer: SellerAnswer): Sent {
   return { status, headers: { ...headers }, ...encodeBody(answer), truncated };
 }
 
-/** Nothing had to be paid. */
 export function describeFree(answer: SellerAnswer): PayAnswer {
   return { ...describeAnswer(answer), paid: 0, payment: null };
 }
 
 /**
- * What the caller is told, from what never changes any more: the same however often it is asked for, as far as it is kept. A
- * seller that was given the payment and did not deliver is a problem, with everything that is known of it.
+ * Built only from data that no longer changes, so that every idempotent replay returns the same response while it is stored. If the
+ * seller received the payment but did not deliver, the result is a problem that includes the payment.
  */
 export async function answerOf(
   db: Queryable,
@@ -190,7 +186,7 @@ export async function answerOf(
   return { ...sent, ...money };
 }
 
-/** Null when there is none, or it is no longer kept. */
+/** Null if there was none or it is no longer stored. */
 export async function findAnswer(db: Queryable, { id, sellerStatus }: Purchase): Promise<Sent | null> {
   const { rows } = await db.query<{ headers: string; body: Buffer; truncated: boolean }>(
     'SELECT headers, body, truncated FROM purchase_answers WHERE purchase_id = $1',

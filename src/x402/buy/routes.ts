@@ -22,7 +22,6 @@ import { findPurchase, type PurchaseRow, selectPurchase, toPurchase } from './pu
 import { publicStatuses, statusesShownAs } from './saga.ts';
 import { payBody, readMaximum, readRequest } from './seller-request.ts';
 
-/** Other people's paid endpoints: pay for a call, and see what became of the money. */
 export function purchaseRoutes(parts: BuyParts): Route[] {
   return [payRoute(parts), historyRoute(parts.db), purchaseRoute(parts.db)];
 }

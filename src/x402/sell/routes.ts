@@ -40,7 +40,6 @@ const status = z.object({
 
 type Status = z.input<typeof status>;
 
-/** What is sold here, for how much and to whom it is paid. */
 export async function describeShop({ till, publicUrl }: Pick<SellingParts, 'till' | 'publicUrl'>): Promise<Status> {
   const [first] = calls;
   if (first === undefined) throw new Error('nothing is sold');
@@ -143,16 +142,16 @@ function hasPayment(header: (name: string) => string | undefined): boolean {
   return header(headerNames[1].payment) !== undefined || header(headerNames[2].payment) !== undefined;
 }
 
-/** All of it may be left out, and then the price is told; what is there must be right. */
+/** A request without parameters asks for the price; any given parameter must be valid. */
 function partly(input: z.ZodObject): z.ZodType {
-  // What would be put in its place if it were left out has not been asked for.
+  // A default would make an empty request look like one with parameters.
   const asGiven = (one: z.core.$ZodType) => (one instanceof z.ZodDefault ? one.unwrap() : one);
   return z.strictObject(
     Object.fromEntries(Object.entries(input.shape).map(([name, one]) => [name, z.optional(asGiven(one))])),
   );
 }
 
-/** What no payment could make right is refused before anybody pays. */
+/** Refuses an invalid request before it is paid. */
 export function readInput(parts: CallParts, call: Call, query: unknown): unknown {
   const input = validate('query', call.input, query);
   call.refuse(parts, input);
