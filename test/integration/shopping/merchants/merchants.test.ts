@@ -371,7 +371,7 @@ describe('a site that shows something else', () => {
 
   test('is told what it shows, without what could steer a terminal', async () => {
     answer(200, plain, `\n\u001b[31mred <b>bold</b> ${'x'.repeat(5_000)}`);
-    await refuse(/^The file does not hold that line. It begins with “\[31mred bold x+…”\.$/);
+    await refuse(/^The file does not contain that line. It begins with “\[31mred bold x+…”\.$/);
     answer(200, plain, ' \n\n');
     await refuse('The file is empty.');
   });
@@ -401,7 +401,7 @@ describe('a site that shows something else', () => {
     }
     expect(elsewhere.asked).toEqual([]);
     answer(301, { location: `${shop.origin}${path}?again` });
-    await refuse('redirects in circles');
+    await refuse('redirects in a loop');
     expect(shop.asked.length).toBeLessThan(15);
   });
 
