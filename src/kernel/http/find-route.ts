@@ -24,16 +24,16 @@ export const idParameter = z.string().max(64);
 
 /** Declares the look-up of one of the caller's own items by its id. */
 export function findRoute<Item extends z.ZodType>(spec: FindSpec<Item>): Route {
-  const { path, item, example, returns, parameter = idParameter, notFound, find } = spec;
+  const { id, path, tag, summary, description, returns, item, example, parameter = idParameter, notFound, find } = spec;
   const name = path.slice(path.lastIndexOf(':') + 1);
   return defineRoute(
     {
-      id: spec.id,
+      id,
       method: 'GET',
       path,
-      tag: spec.tag,
-      summary: spec.summary,
-      ...(spec.description !== undefined && { description: spec.description }),
+      tag,
+      summary,
+      ...(description !== undefined && { description }),
       auth: 'key',
       scope: 'read',
       params: z.strictObject({ [name]: parameter }),

@@ -40,16 +40,17 @@ export function listRoute<
   Row,
   Filters extends z.ZodRawShape = Record<never, never>,
 >(spec: ListSpec<Name, Item, Filters, Row>): Route {
-  const { name, item, example, filters, exampleQuery, cursorPrefix, rows, cursorOf = idOf, describe, ...facts } = spec;
+  const { name, item, example, filters, exampleQuery, cursorPrefix, rows, cursorOf = idOf, describe } = spec;
+  const { id, path, tag, summary, description, returns = 'Newest first' } = spec;
   const query = pageQuery.extend({ ...filters, ...(cursorPrefix !== undefined && { cursor: idCursor(cursorPrefix) }) });
   return defineRoute(
     {
-      id: facts.id,
+      id,
       method: 'GET',
-      path: facts.path,
-      tag: facts.tag,
-      summary: facts.summary,
-      ...(facts.description !== undefined && { description: facts.description }),
+      path,
+      tag,
+      summary,
+      ...(description !== undefined && { description }),
       auth: 'key',
       scope: 'read',
       query: query as unknown as z.ZodType<
@@ -59,7 +60,7 @@ export function listRoute<
       ...(exampleQuery !== undefined && { examples: { query: exampleQuery } }),
       returns: {
         200: {
-          description: facts.returns ?? 'Newest first',
+          description: returns,
           schema: page<string, Item>(name, item),
           example: { [name]: [example], nextCursor: null },
         },
