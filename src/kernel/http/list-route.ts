@@ -10,7 +10,7 @@ interface PageRequest {
   readonly cursor: string | undefined;
 }
 
-interface ListSpec<Name extends string, Item extends z.ZodType, Filters extends z.ZodRawShape, Row> {
+interface ListSpec<Item extends z.ZodType, Filters extends z.ZodRawShape, Row> {
   readonly id: string;
   readonly path: `/${string}`;
   readonly tag: string;
@@ -19,7 +19,7 @@ interface ListSpec<Name extends string, Item extends z.ZodType, Filters extends 
   /** Describes the response. */
   readonly returns?: string;
   /** The member of the response that holds the items. */
-  readonly name: Name;
+  readonly name: string;
   readonly item: Item;
   readonly example: z.input<Item>;
   readonly filters?: Filters;
@@ -34,12 +34,9 @@ interface ListSpec<Name extends string, Item extends z.ZodType, Filters extends 
 }
 
 /** Declares a list of the caller's own items, one page at a time. */
-export function listRoute<
-  const Name extends string,
-  Item extends z.ZodType,
-  Row,
-  Filters extends z.ZodRawShape = Record<never, never>,
->(spec: ListSpec<Name, Item, Filters, Row>): Route {
+export function listRoute<Item extends z.ZodType, Row, Filters extends z.ZodRawShape = Record<never, never>>(
+  spec: ListSpec<Item, Filters, Row>,
+): Route {
   const { name, item, example, filters, exampleQuery, cursorPrefix, rows, cursorOf = idOf, describe } = spec;
   const { id, path, tag, summary, description, returns = 'Newest first' } = spec;
   const query = pageQuery.extend({ ...filters, ...(cursorPrefix !== undefined && { cursor: idCursor(cursorPrefix) }) });
@@ -61,7 +58,7 @@ export function listRoute<
       returns: {
         200: {
           description: returns,
-          schema: page<string, Item>(name, item),
+          schema: page(name, item),
           example: { [name]: [example], nextCursor: null },
         },
       },
