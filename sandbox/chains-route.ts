@@ -33,8 +33,8 @@ const chain = z.object({
 });
 
 const shop = z.object({
-  domain: z.string().meta({ description: 'To be given as `website`.' }),
-  url: z.string().meta({ description: 'Where a browser on this machine finds it.' }),
+  domain: z.string().meta({ description: 'Use it as `website`.' }),
+  url: z.string().meta({ description: 'Open it in a browser on this machine.' }),
 });
 
 /** How to reach the local chains with a wallet of one's own, and the demo shops and seller. */
@@ -49,19 +49,19 @@ export function chainsRoute(
       method: 'GET',
       path: '/sandbox',
       tag: 'Sandbox',
-      summary: 'The local chains and what is on them, the demo shops and a seller',
+      summary: 'List the local chains, demo shops and demo seller',
       description:
-        'Any Ethereum client can use `rpcUrl` from the machine that the sandbox runs on, and so can a wallet in its browser; web pages of others are refused. `demoShop` can be searched like any shop on the web; so can `closedShop`, which takes no orders. `demoSeller` sells forecasts over x402, to `POST /nano/pay`.',
+        'Any Ethereum client or browser wallet on the sandbox machine can use `rpcUrl`; requests from other web pages are refused. `demoShop` and `closedShop` can be searched like any shop on the web; `closedShop` accepts no orders. `demoSeller` sells forecasts over x402: pay it with `POST /nano/pay`.',
       auth: 'none',
       returns: {
         200: {
-          description: 'Every chain with its tokens by symbol, two shops and a seller',
+          description: 'Every chain with its tokens by symbol, two demo shops and a seller',
           schema: z.object({
             chains: z.array(chain),
             attestationUrl: z.string().describe('Where what is burnt is attested, as at https://iris-api.circle.com'),
             demoShop: shop,
             closedShop: shop,
-            demoSeller: z.object({ url: z.string().meta({ description: 'To be given to `POST /nano/pay`.' }) }),
+            demoSeller: z.object({ url: z.string().meta({ description: 'Use it with `POST /nano/pay`.' }) }),
           }),
           example: {
             attestationUrl: 'http://127.0.0.1:8545',

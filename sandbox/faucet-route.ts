@@ -9,12 +9,12 @@ import { type FaucetAsset, faucetAssets, faucetCurrencies, wrappedHomeCoin } fro
 import { mintOrRefuse } from './mint-or-refuse.ts';
 
 const address = withdrawalAddress.meta({
-  description: 'Any address. In mixed case its EIP-55 checksum must be right.',
+  description: 'Any address. A mixed-case address must have a valid EIP-55 checksum.',
 });
 const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
 const currency = z.enum(faucetCurrencies, { error: `must be one of ${faucetCurrencies.join(', ')}` });
 const amount = amountField.meta({
-  description: 'A number or decimal text, more than 0, with at most as many decimals as the currency has.',
+  description: 'A number or decimal string greater than 0, with at most as many decimals as the currency has.',
 });
 
 export function faucetRoute(faucet: Faucet): Route {
@@ -24,8 +24,8 @@ export function faucetRoute(faucet: Faucet): Route {
       method: 'POST',
       path: '/sandbox/faucet',
       tag: 'Sandbox',
-      summary: 'Play money for any address on a local chain',
-      description: `The currency may also be the coin that the chain takes for gas: MATIC on Polygon, ETH on Ethereum. On Polygon ETH is the token WETH, and ${wrappedHomeCoin} is MATIC as a token.`,
+      summary: 'Send test money to any address on a local chain',
+      description: `The currency may also be the chain’s gas coin: MATIC on Polygon, ETH on Ethereum. On Polygon, ETH means the token WETH, and ${wrappedHomeCoin} is the token form of MATIC.`,
       auth: 'none',
       body: z.strictObject({ address, chain, currency, amount }),
       examples: {
@@ -39,7 +39,7 @@ export function faucetRoute(faucet: Faucet): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on the chain',
+          description: 'The transaction is mined',
           schema: z.object({ txHash: z.string(), address: z.string(), chain, currency, amount: figure }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',

@@ -27,13 +27,13 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       method: 'POST',
       path: '/sandbox/fund',
       tag: 'Sandbox',
-      summary: 'Give yourself play money',
-      description: 'It is minted to your deposit address on Polygon, and credited like any other deposit.',
+      summary: 'Add test money to your balance',
+      description: 'Mints test money to your deposit address on Polygon, where it is credited like any other deposit.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
         amount: amountField.meta({
-          description: 'A number or decimal text, with at most as many decimals as the currency has.',
+          description: 'A number or decimal string, with at most as many decimals as the currency has.',
         }),
         currency: holding.default('USDC'),
       }),
@@ -41,7 +41,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       idempotent: true,
       returns: {
         200: {
-          description: 'It is in your balance',
+          description: 'The money is in your balance',
           schema: z.object({ txHash: z.string(), transferId: z.string(), amount: figure, currency: holding }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
@@ -85,7 +85,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
         await sleep(lookEveryMs);
       }
       throw httpErrors.unavailable(
-        `The money is on its way in transaction ${txHash}, but is not credited yet. Look at your balance, or send the same request with the same Idempotency-Key.`,
+        `The deposit was sent in transaction ${txHash} but is not credited yet. Check your balance, or send the same request with the same Idempotency-Key.`,
       );
     },
   );
@@ -101,7 +101,7 @@ async function depositAddress(db: Database, accountId: bigint): Promise<Hex> {
     'SELECT address FROM wallets WHERE account_id = $1 AND chain = $2 AND retired_at IS NULL',
     [accountId, homeChain],
   );
-  if (rows[0] === undefined) throw httpErrors.unavailable('Your wallet is not ready yet.');
+  if (rows[0] === undefined) throw httpErrors.unavailable('Your wallet is not ready yet. Try again in a moment.');
   return rows[0].address;
 }
 

@@ -17,15 +17,18 @@ export async function mintOrRefuse(faucet: Faucet, mint: Mint): Promise<Hex> {
         case 'other_mint':
           throw httpErrors.idempotency_mismatch();
         case 'refused':
-          throw httpErrors.invalid_request('The contract on the chain refuses to send to this address.', {
-            errors: [{ path: 'address', message: 'cannot receive it' }],
+          throw httpErrors.invalid_request('The token contract refuses transfers to this address.', {
+            errors: [{ path: 'address', message: 'cannot receive this token' }],
           });
         case 'not_mined':
-          throw httpErrors.unavailable('The transaction is sent, but the chain has not mined it yet.');
+          throw httpErrors.unavailable(
+            'The transaction was sent but is not mined yet. Check the balance before you retry.',
+          );
       }
     }
-    // The chains are restarting or moving to another process.
-    if (error instanceof BaseError) throw httpErrors.unavailable('The local chain cannot be reached right now.');
+    // The chains are starting again, or have moved to another process.
+    if (error instanceof BaseError)
+      throw httpErrors.unavailable('The local chain is unavailable right now. Try again.');
     throw error;
   }
 }

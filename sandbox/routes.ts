@@ -9,7 +9,7 @@ import { messagesRoute } from './messages-route.ts';
 import type { SandboxSeller } from './seller/open-seller.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
-/** What only a sandbox has. In live mode these addresses do not exist. */
+/** Live mode does not have these routes. */
 export interface SandboxParts {
   readonly db: Database;
   readonly secrets: Secrets;

@@ -37,7 +37,7 @@ export async function refusalOfCodes(
 ) {
   for (const bucket of [`codes:${kind}:${accountId}`, ...targets.map((target) => `codes:to:${target}`)]) {
     const { allowed, resetMs } = await limiter.take(bucket, codesPerHour);
-    if (!allowed) return tooManyCodes('Too many codes were requested.', Math.ceil(resetMs / 1000));
+    if (!allowed) return tooManyCodes('You requested too many codes.', Math.ceil(resetMs / 1000));
   }
   const channel = kind === 'email' ? 'mails' : 'sms';
   const country = kind === 'phone' ? countryOf(targets[0]) : undefined;

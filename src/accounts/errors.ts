@@ -4,76 +4,96 @@ export const accountErrors = defineErrors({
   wrong_password: {
     status: 401,
     title: 'Wrong password',
-    detail: 'An account with this email exists and its password is another one.',
+    detail:
+      'The password does not match the account with this email. Check it, or reset it with POST /account/password/reset.',
   },
   too_many_attempts: {
     status: 429,
     title: 'Too many attempts',
-    detail: 'There were too many wrong attempts. Retry-After says how many seconds to wait.',
+    detail: 'There were too many attempts. Wait the number of seconds in Retry-After, then try again.',
   },
   too_many_registrations: {
     status: 429,
     title: 'Too many new accounts',
-    detail: 'Your network has made as many accounts today as it may. Retry-After says how many seconds to wait.',
+    detail:
+      'Your network has reached its daily limit of new accounts. Wait the number of seconds in Retry-After, then try again.',
   },
-  key_not_found: { status: 404, title: 'No such key', detail: 'You have no key with this id.' },
+  key_not_found: {
+    status: 404,
+    title: 'Key not found',
+    detail: 'Your account has no key with this id. GET /account/keys lists your keys.',
+  },
   key_outlives_maker: {
     status: 403,
-    title: 'The key would outlive the one that makes it',
-    detail: 'A key makes only keys that end no later than itself.',
+    title: 'Expiry too late',
+    detail:
+      'A key can only create or rotate keys that expire no later than itself. Choose an earlier expiry, or sign in.',
   },
   key_ended: {
     status: 409,
-    title: 'The key has ended',
+    title: 'Key no longer valid',
     detail:
-      'The key was revoked or has expired, so it cannot be rotated. Make a new one with POST /account/keys, or sign in.',
+      'The key was revoked or has expired, so it cannot be rotated. Create a new one with POST /account/keys, or sign in.',
   },
   key_already_rotated: {
     status: 409,
-    title: 'The key was rotated already',
-    detail: 'Another key replaces this one. Rotate that key instead.',
+    title: 'Key already rotated',
+    detail: 'A newer key has replaced this one. Rotate the newer key instead.',
   },
   password_too_common: {
     status: 400,
     title: 'Password too common',
     detail:
-      'This password is known from breaches, or is a name of the account. Others would try it first: choose another one.',
+      'This password appears in known data breaches or matches your name or email, so it is easy to guess. Choose another one.',
   },
   reset_token_invalid: {
     status: 400,
-    title: 'The token is not valid',
-    detail: 'It was never given out, was used, has expired, or a newer one has taken its place. Ask for a new one.',
+    title: 'Reset token invalid',
+    detail:
+      'The token is unknown, already used, expired or replaced by a newer one. Request a new one with POST /account/password/reset.',
   },
   email_not_verified: {
     status: 403,
-    title: 'Verify your email first',
-    detail: 'A text message is sent only for an account whose email is verified (POST /account/email/verify).',
+    title: 'Email not verified',
+    detail:
+      'Text messages are sent only to accounts with a verified email. Verify your email first with POST /account/email/verify.',
   },
-  account_not_found: { status: 404, title: 'No such account', detail: 'No account matches.' },
+  account_not_found: {
+    status: 404,
+    title: 'No such account',
+    detail: 'No account matches. Check the handle or email.',
+  },
   phone_taken: {
     status: 409,
-    title: 'Phone number taken',
-    detail: 'This number belongs to another account, which has to let go of it first.',
+    title: 'Phone number already in use',
+    detail: 'Another account has verified this phone number. Remove it there first, or use another number.',
   },
   email_taken: {
     status: 409,
-    title: 'Email taken',
-    detail: 'Another account has verified this email. Sign in there, and give it another email or close it first.',
+    title: 'Email already in use',
+    detail:
+      'Another account has verified this email. Sign in to that account and change its email or close it, or use another email.',
   },
   balance_not_zero: {
     status: 409,
-    title: 'The account still holds money',
-    detail: 'Withdraw it, or send it to another account, and try again. `balances` says what is left and where.',
+    title: 'Balance not zero',
+    detail:
+      'The account still holds money: `balances` lists it by chain and asset. Withdraw it or transfer it to another account, then try again.',
   },
   account_busy: {
     status: 409,
-    title: 'Something is still under way',
-    detail: 'Wait until it has ended, or end it, and try again. `underWay` lists it.',
+    title: 'Account busy',
+    detail:
+      'Operations of this account are still in progress: `underWay` lists them. Wait until they finish or cancel them, then try again.',
   },
-  wrong_code: { status: 400, title: 'Wrong code', detail: 'This is not the code that was sent.' },
+  wrong_code: {
+    status: 400,
+    title: 'Wrong code',
+    detail: 'The code does not match the one that was sent. Check it and try again.',
+  },
   no_code_waiting: {
     status: 400,
-    title: 'No code is waiting',
-    detail: 'There is nothing to verify, or the code has expired or was tried too often. Ask for a new one.',
+    title: 'No code to verify',
+    detail: 'There is nothing to verify, or the code has expired or has no attempts left. Request a new code.',
   },
 });

@@ -63,7 +63,7 @@ export const accounts: Feature<{
   working: Omit<MailResetParts, 'resetLimits'>;
 }> = {
   name: 'accounts',
-  chapters: [{ name: 'Accounts', description: 'Register, sign in, look others up, and look after your own account.' }],
+  chapters: [{ name: 'Accounts', description: 'Register, sign in, look up other accounts, and manage your own.' }],
   events: accountEvents,
   settings: defineSettings({
     variables: {

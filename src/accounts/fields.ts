@@ -13,7 +13,7 @@ export const email = z
   .toLowerCase()
   .max(254, 'must be at most 254 characters')
   .pipe(z.email({ error: 'must be an email address' }))
-  .meta({ description: 'Upper and lower case are the same.', format: 'email' });
+  .meta({ description: 'Case-insensitive.', format: 'email' });
 
 export const handle = z
   .string()
@@ -24,7 +24,7 @@ export const handle = z
 
 export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
 
-const unseen = 'must not contain invisible characters, such as zero-width or direction-changing ones';
+const unseen = 'must not contain invisible characters, such as zero-width or text-direction characters';
 
 export const name = visibleText(200);
 
@@ -50,7 +50,7 @@ export const phone = z
     if (number === undefined) context.addIssue('must be a phone number with country code, such as +14155550123');
     return number ?? z.NEVER;
   })
-  .meta({ description: 'With country code, in any usual spelling; kept as E.164.' });
+  .meta({ description: 'With country code, in any common format; stored in E.164 format.' });
 
 /** E.164 allows 15 digits; the library accepts more for some countries. */
 const e164 = /^\+[1-9]\d{4,14}$/;
@@ -78,9 +78,9 @@ export function countryOf(phone: string): string {
 export const withdrawalAddress = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be "0x" followed by 40 hexadecimal characters', abort: true })
-  .refine(hasRightChecksum, 'has a wrong checksum: a letter is mistyped')
+  .refine(hasRightChecksum, 'has an invalid EIP-55 checksum: check it for typos')
   .transform((text) => getAddress(text))
-  .meta({ description: 'A Polygon (EVM) address. In mixed case its EIP-55 checksum must be right.' });
+  .meta({ description: 'A Polygon (EVM) address. A mixed-case address must have a valid EIP-55 checksum.' });
 
 /** An address in one case carries no checksum; in mixed case the case is the checksum. */
 function hasRightChecksum(address: string): boolean {
@@ -94,12 +94,13 @@ export const shippingAddress = visibleLines(500);
 /** A key at the moment of its creation. */
 export const shownKey = z
   .string()
-  .meta({ description: 'Begins with pa_live_. Shown this once: keep it like a password.' });
+  .meta({ description: 'Begins with pa_live_. It is shown only once: store it like a password.' });
 
 export const exampleKey = 'pa_live_EXAMPLEexampleEXAMPLEexampleEXAMPLEabc';
 
-export const nextSteps = z
-  .array(z.string())
-  .meta({ description: 'What is left to verify and how, in plain sentences. Empty when everything is verified.' });
+export const nextSteps = z.array(z.string()).meta({
+  description:
+    'What is left to verify and how, in plain text for agents and people. Empty when everything is verified.',
+});
 
 export const code = z.string().regex(/^\d{6}$/, 'must be the 6 digits of the code');

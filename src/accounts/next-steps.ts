@@ -10,12 +10,12 @@ export function nextSteps({ email, emailVerified, pendingPhone = null }: Unprove
   const steps: string[] = [];
   if (email !== null && !emailVerified) {
     steps.push(
-      `Verify your email: send the 6-digit code from our mail to ${email} to POST /account/email/verify, as {"code": "123456"}. If there is no mail, or its code has expired, POST /account/email/code sends a new one. Until then your handle finds your account, and this email does not.`,
+      `Verify your email: send the 6-digit code from our mail to ${email} to POST /account/email/verify, as {"code": "123456"}. If no mail arrived or the code has expired, POST /account/email/code sends a new one. Until you verify it, others can find your account by handle but not by this email.`,
     );
   }
   if (pendingPhone !== null) {
     steps.push(
-      `Verify your phone number: send the 6-digit code from our SMS to ${pendingPhone} to POST /account/phone/verify, as {"code": "123456"}. POST /account/phone/code sends a new one. Until then this number does not find your account.`,
+      `Verify your phone number: send the 6-digit code from our SMS to ${pendingPhone} to POST /account/phone/verify, as {"code": "123456"}. POST /account/phone/code sends a new one. Until you verify it, others cannot find your account by this number.`,
     );
   }
   return steps;

@@ -16,20 +16,24 @@ export const exampleAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
 
 export const profile = z.object({
   handle: z.string(),
-  email: z.string().nullable().meta({ description: 'Null once somebody else has proved that the mailbox is theirs.' }),
-  emailVerified: z.boolean().meta({ description: 'Only a verified email finds this account.' }),
-  pendingEmail: z.string().nullable().meta({ description: 'An email that waits for its codes.' }),
+  email: z.string().nullable().meta({
+    description: 'Null if you never verified it and someone else has since proved that they own the mailbox.',
+  }),
+  emailVerified: z.boolean().meta({ description: 'Others can find this account by email only once it is verified.' }),
+  pendingEmail: z.string().nullable().meta({ description: 'A new email that is not confirmed yet.' }),
   name: z.string(),
-  phone: z.string().nullable().meta({ description: 'E.164.' }),
-  phoneVerified: z.boolean().meta({ description: 'Only a verified number finds this account.' }),
-  pendingPhone: z.string().nullable().meta({ description: 'A number that waits for its code.' }),
+  phone: z.string().nullable().meta({ description: 'In E.164 format.' }),
+  phoneVerified: z
+    .boolean()
+    .meta({ description: 'Others can find this account by phone number only once it is verified.' }),
+  pendingPhone: z.string().nullable().meta({ description: 'A new phone number that is not verified yet.' }),
   nextSteps: field.nextSteps,
   tier: tierField,
   frozen: z.boolean().meta({ description: 'A frozen account can receive but not send.' }),
   circleWalletId: z.string(),
   depositAddress: z.string(),
   withdrawalAddress: z.string().nullable(),
-  shippingAddress: z.string().nullable().meta({ description: 'As you wrote it.' }),
+  shippingAddress: z.string().nullable().meta({ description: 'As you entered it.' }),
   createdAt: z.iso.datetime(),
 });
 
@@ -65,10 +69,12 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         method: 'GET',
         path: '/account',
         tag: 'Accounts',
-        summary: 'Your account',
+        summary: 'Retrieve your account',
         auth: 'key',
         scope: 'read',
-        returns: { 200: { description: 'The account behind the key', schema: profile, example: exampleProfile } },
+        returns: {
+          200: { description: 'The account that the API key belongs to', schema: profile, example: exampleProfile },
+        },
       },
       async ({ caller }) => ok(await readProfile(db, caller.accountId)),
     ),
@@ -78,9 +84,9 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         method: 'PATCH',
         path: '/account',
         tag: 'Accounts',
-        summary: 'Change your account',
+        summary: 'Update your account',
         description:
-          'Send only what should change; null clears a field. A new phone number is sent a code by SMS, once your email is verified, and stands for you when POST /account/phone/verify has had it. You are told by email when your withdrawalAddress changes. A shippingAddress is text on one line or several; one that lacks a street, a city, a postal code or a country is refused with `shipping_address_incomplete`, and one with a part of more than 200 characters with `shipping_address_too_long`. Without a name it is for you, and the country may be left out where region and postal code tell it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
+          'Send only the fields to change; null clears a field. A new phone number receives a code by SMS, which requires a verified email; confirm the number with POST /account/phone/verify. You receive an email when your withdrawalAddress changes. A shippingAddress is text on one or more lines with a street, city, postal code and country; an incomplete one is refused with `shipping_address_incomplete`, and one with a part of more than 200 characters with `shipping_address_too_long`. Without a name, your account name is used. The country may be omitted if region and postal code imply it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({
@@ -90,7 +96,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
           shippingAddress: field.shippingAddress.nullable().optional(),
         }),
         examples: { body: { phone: '+1 (415) 555-0123' } },
-        returns: { 200: { description: 'The account as it is now', schema: profile, example: exampleProfile } },
+        returns: { 200: { description: 'The updated account', schema: profile, example: exampleProfile } },
         errors: [
           addressErrors.shipping_address_incomplete,
           addressErrors.shipping_address_too_long,
@@ -110,28 +116,29 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         path: '/account/tier',
         tag: 'Accounts',
         summary: 'Change your rate-limit tier',
-        description: '`pro` and `free` take effect at once. `enterprise` is arranged with the operator.',
+        description: '`pro` and `free` take effect immediately. For `enterprise`, contact the operator.',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({ tier: tierField }),
         examples: { body: { tier: 'pro' } },
         returns: {
           200: {
-            description: 'The tier from now on',
+            description: 'The new tier',
             schema: z.object({ tier: tierField, rateLimit: z.string(), message: z.string() }),
-            example: { tier: 'pro', rateLimit: '300 requests per minute', message: 'You are on the pro tier now.' },
+            example: { tier: 'pro', rateLimit: '300 requests per minute', message: 'You are now on the pro tier.' },
           },
         },
         errors: [httpErrors.forbidden, dailyCapErrors.daily_cap_reached],
       },
       async ({ caller, body: { tier }, ip }) => {
-        if (tier === 'enterprise') throw httpErrors.forbidden('The enterprise tier is arranged with the operator.');
+        if (tier === 'enterprise')
+          throw httpErrors.forbidden('Only the operator can set the enterprise tier. Contact the operator.');
         const { accountId, keyId } = caller;
         await changes.everywhere(accountId, async (tx) => {
           const changed = await setTier(tx, { accountId, tier, by: { keyId, address: ip } });
           if (changed) await countToday(tx, caller, 'settings');
         });
-        const message = `You are on the ${tier} tier now.`;
+        const message = `You are now on the ${tier} tier.`;
         return ok({ tier, rateLimit: describeLimit(rateLimits, tier), message });
       },
     ),
@@ -152,12 +159,12 @@ function contactRoutes(parts: AccountParts): Route[] {
         path: `/account/${kind}/verify`,
         tag: 'Accounts',
         summary: `Verify your ${noun}`,
-        description: 'Five attempts per code, which is good for 15 minutes.',
+        description: 'A code is valid for 15 minutes and five attempts.',
         auth: 'key',
         scope: 'manage',
         body: z.strictObject({ code: field.code }),
         examples: { body: { code: '493021' } },
-        returns: { 200: { description: 'The account, now verified', schema: profile, example: exampleProfile } },
+        returns: { 200: { description: 'The verified account', schema: profile, example: exampleProfile } },
         errors: [
           accountErrors.wrong_code,
           accountErrors.no_code_waiting,
@@ -177,13 +184,13 @@ function contactRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: `Send the code for your ${noun} again`,
         description:
-          'A new code replaces the old one. Five an hour, and as many a day to one address, from one network, to one country and in all as the operator allows.',
+          'A new code replaces the old one. At most five codes an hour; the operator sets daily limits per address, network, country and in total.',
         auth: 'key',
         scope: 'manage',
         idempotent: true,
         returns: {
           200: {
-            description: 'A new code is on its way',
+            description: 'A new code was sent',
             schema: z.object({ sent: z.literal(true) }),
             example: { sent: true },
           },

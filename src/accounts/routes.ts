@@ -17,15 +17,16 @@ import type { Registered } from './register.ts';
 
 const { exampleKey, shownKey } = field;
 const keyExpiresAt = z.iso.datetime().nullable().meta({
-  description:
-    'When the key ends unless it is used until then; every use moves it. Null when keys that nobody uses do not end.',
+  description: 'When the key expires if it is not used; every use extends it. Null if unused keys do not expire.',
 });
 const exampleEnd = '2026-04-15T10:00:00.000Z';
-const accountHandle = z.string().meta({ description: 'What others pay you by.' });
+const accountHandle = z.string().meta({ description: 'The handle that others use to pay you.' });
 const walletId = z.string().meta({ description: 'The custodial wallet that belongs to the account.' });
-const depositTo = z.string().meta({ description: 'A Polygon address for receiving from outside.' });
+const depositTo = z.string().meta({ description: 'The Polygon address that receives deposits.' });
 
-const emailVerified = z.boolean().meta({ description: 'Only a verified email finds the account.' });
+const emailVerified = z
+  .boolean()
+  .meta({ description: 'Others can find the account by email only once it is verified.' });
 const verified = { emailVerified: true, nextSteps: [] };
 const unverified = { emailVerified: false, nextSteps: nextSteps({ email: 'ada@example.com', emailVerified: false }) };
 
@@ -37,11 +38,14 @@ const registration = z.strictObject({
 const exampleRegistration = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' };
 
 const registrationNote =
-  'Signs in when the email has an account already. Every call gives a new key, which is shown this once; earlier keys stay valid until they are revoked. Wrong passwords make the next answers to your network slower; they never keep others out. A new account is mailed a code; `nextSteps` says how to verify the email with it, and is empty once nothing is left to verify.';
+  'If the email already has an account, this signs in to it. Every call returns a new API key, which is shown only once; earlier keys stay valid until they are revoked. Repeated wrong passwords slow down responses to your network, but never lock anyone else out. A new account receives a verification code by email; `nextSteps` says how to use it, and is empty when everything is verified.';
 
 const byEmailOrHandle = z
   .strictObject({ email: field.email.optional(), handle: field.handle.optional() })
-  .refine(({ email, handle }) => (email === undefined) !== (handle === undefined), 'must have either email or handle');
+  .refine(
+    ({ email, handle }) => (email === undefined) !== (handle === undefined),
+    'must have either email or handle, not both',
+  );
 
 export function accountRoutes(parts: AccountParts): Route[] {
   return [
@@ -70,7 +74,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         method: 'POST',
         path: '/agent/register',
         tag: 'Accounts',
-        summary: 'Register, or sign in',
+        summary: 'Register or sign in',
         description: registrationNote,
         auth: 'none',
         body: registration,
@@ -134,7 +138,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         method: 'POST',
         path: '/circle/register',
         tag: 'Accounts',
-        summary: 'Register, or sign in, and get the wallet',
+        summary: 'Register or sign in, and get the wallet',
         description: registrationNote,
         auth: 'none',
         body: registration,
@@ -189,7 +193,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
     if (account === undefined) throw accountErrors.account_not_found(explainNotFound(by));
     return account;
   };
-  const description = 'Give either an email or a handle. An email finds its account only once it is verified.';
+  const description = 'Give either an email or a handle. An email matches only if its owner has verified it.';
   return [
     defineRoute(
       {
@@ -197,7 +201,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         method: 'GET',
         path: '/agents/check',
         tag: 'Accounts',
-        summary: 'Does this agent exist?',
+        summary: 'Check whether an account exists',
         description,
         auth: 'key',
         scope: 'read',
@@ -205,11 +209,11 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         examples: { query: { handle: 'PA-7K2M9QXA' } },
         returns: {
           200: {
-            description: 'There is such an account',
+            description: 'The account',
             schema: z.object({
               found: z.literal(true),
               handle: z.string(),
-              email: untrusted.nullable().meta({ description: 'Null while its owner has not verified it.' }),
+              email: untrusted.nullable().meta({ description: 'Null if its owner has not verified it.' }),
             }),
             example: { found: true, handle: 'PA-7K2M9QXA', email: 'ada@example.com' },
           },
@@ -227,7 +231,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         method: 'GET',
         path: '/circle/lookup',
         tag: 'Accounts',
-        summary: 'Whom would this pay?',
+        summary: 'Look up the recipient of a payment',
         description,
         auth: 'key',
         scope: 'read',
@@ -235,7 +239,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         examples: { query: { email: 'ada@example.com' } },
         returns: {
           200: {
-            description: 'There is such an account',
+            description: 'The account',
             schema: z.object({ found: z.literal(true), handle: z.string(), name: untrusted }),
             example: { found: true, handle: 'PA-7K2M9QXA', name: 'Ada' },
           },

@@ -129,7 +129,7 @@ export function createVerification(parts: VerificationParts): Verification {
       if (!hashes.some((hash) => timingSafeEqual(hash, waiting.code_hash))) {
         const left = waiting.attempts_left;
         throw accountErrors.wrong_code(
-          `The code is wrong; ${left === 0 ? 'request a new one' : `${left} attempts are left`}.`,
+          `The code does not match the one that was sent. ${left === 0 ? 'Request a new code' : `Attempts left: ${left}`}.`,
         );
       }
       await db.transaction(async (tx) => {

@@ -1,6 +1,6 @@
 import { TryAgain } from '../kernel/db/try-again.ts';
 
-/** Too many postings wait already. Nothing of this one was written: try again after a moment. */
+/** The posting queue is full. Nothing was written, so the caller may retry. */
 export class LedgerBusy extends TryAgain {
   override readonly name = 'LedgerBusy';
 
@@ -9,7 +9,7 @@ export class LedgerBusy extends TryAgain {
   }
 }
 
-/** The database cannot be reached or cannot write. Nothing was posted. */
+/** The database is unreachable or read-only. Nothing was posted. */
 export class LedgerUnavailable extends TryAgain {
   override readonly name = 'LedgerUnavailable';
 

@@ -1,15 +1,15 @@
 import { defineErrors } from '../kernel/http/problem.ts';
 
-/** What every request is told that takes from a balance, and that the ledger refuses. */
+/** Errors of every request that takes money from a balance. */
 export const ledgerRefusals = defineErrors({
   insufficient_balance: {
     status: 400,
     title: 'Insufficient balance',
-    detail: 'Your balance does not cover this. Nothing was moved; after funding, the same request may succeed.',
+    detail: 'Your balance does not cover this amount. No money was moved. Add funds and send the request again.',
   },
   account_frozen: {
     status: 403,
     title: 'Account frozen',
-    detail: 'Your account is frozen: it can receive but not send. Ask the operator.',
+    detail: 'Your account is frozen: it can receive money but not send it. Contact the operator.',
   },
 });

@@ -1,21 +1,22 @@
 import { httpErrors } from '../kernel/http/errors.ts';
-import type { Outcome } from './posting.ts';
+import type { ErrorKind } from '../kernel/http/problem.ts';
+import type { Outcome, RefusedOutcome } from './posting.ts';
 import { ledgerRefusals } from './refusals.ts';
 
-/** For what is new and takes from a balance: posted, or the refusal that whoever asks is told. */
+const refusals: Readonly<Record<Exclude<RefusedOutcome, 'unknown_account'>, ErrorKind>> = {
+  insufficient_balance: ledgerRefusals.insufficient_balance,
+  frozen_account: ledgerRefusals.account_frozen,
+  key_revoked: httpErrors.unauthorized,
+  mismatch: httpErrors.idempotency_mismatch,
+};
+
+/** The error for a request whose posting the ledger refuses. The rest are bugs, and so an internal error. */
+export function postingRefusal(outcome: Outcome['outcome'], what: string): Error {
+  if (!(outcome in refusals)) return new Error(`${what} was refused: ${outcome}`);
+  const headers = outcome === 'key_revoked' ? { 'WWW-Authenticate': 'Bearer' } : {};
+  return refusals[outcome as keyof typeof refusals](undefined, { headers });
+}
+
 export function requirePosted(outcome: Outcome['outcome'], what: string): void {
-  switch (outcome) {
-    case 'posted':
-      return;
-    case 'insufficient_balance':
-      throw ledgerRefusals.insufficient_balance();
-    case 'frozen_account':
-      throw ledgerRefusals.account_frozen();
-    case 'key_revoked':
-      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-    case 'unknown_account':
-    case 'duplicate':
-    case 'mismatch':
-      throw new Error(`${what} was refused: ${outcome}`);
-  }
+  if (outcome !== 'posted') throw postingRefusal(outcome, what);
 }

@@ -28,7 +28,7 @@ export function amountFromText(asset: Asset, text: string): ParsedAmount {
   const { whole, fraction } = digits;
   const decimals = assets[asset].decimals;
   if (fraction.length > decimals) {
-    return refuse('too_many_decimals', `must have at most ${decimals} decimals, which is all that ${asset} has`);
+    return refuse('too_many_decimals', `must have at most ${decimals} decimals for ${asset}`);
   }
   const atomic = BigInt(whole + fraction.padEnd(decimals, '0'));
   if (atomic === 0n) return refuse('not_positive', 'must be more than 0');

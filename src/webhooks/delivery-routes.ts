@@ -2,25 +2,27 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
 import type { Database, Queryable } from '../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../kernel/http/paging.ts';
+import { findRoute, idParameter } from '../kernel/http/find-route.ts';
+import { listRoute } from '../kernel/http/list-route.ts';
 import { untrusted } from '../kernel/http/untrusted.ts';
 import type { Once } from '../ledger/idempotency.ts';
 import { type AttemptRow, type DeliveryRow, deliveryStatuses, findDelivery, listDeliveries } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
 import { retryDelivery } from './retry-delivery.ts';
 
-/** One event on its way to one webhook, as its owner sees it. */
 export const delivery = z.object({
   id: z.string(),
   webhookId: z.string(),
-  eventId: z.string().meta({ description: 'The `id` in the body, and `webhook-id`: the same on every attempt.' }),
+  eventId: z
+    .string()
+    .meta({ description: 'The `id` in the body and the `webhook-id` header, the same for every attempt.' }),
   event: z.string(),
   status: z.enum(deliveryStatuses),
-  responseCode: z.number().nullable().meta({ description: 'Of the last attempt; null when no answer came.' }),
+  responseCode: z.number().nullable().meta({ description: 'The status of the last response. Null if none came.' }),
   attempts: z.number(),
-  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null when there will be no other.' }),
+  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null if there will be no further attempt.' }),
   error: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
-  durationMs: z.number().nullable().meta({ description: 'Of the last attempt.' }),
+  durationMs: z.number().nullable().meta({ description: 'The duration of the last attempt.' }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
 });
@@ -46,99 +48,69 @@ const attempt = z.object({
   durationMs: z.number(),
   responseCode: z.number().nullable(),
   error: z.string().nullable(),
-  responseBody: untrusted.nullable().meta({ description: 'Its first 1024 bytes.' }),
+  responseBody: untrusted.nullable().meta({ description: 'The first 1024 bytes of the response body.' }),
 });
 
-const deliveryId = z.strictObject({ id: z.string().max(64) });
+const deliveryDetail = delivery.extend({
+  body: untrusted.meta({ description: 'The body that is sent, byte for byte.' }),
+  attemptLog: z.array(attempt).meta({ description: 'Newest first.' }),
+});
+
+const exampleDetail: z.input<typeof deliveryDetail> = {
+  ...deliveryExample,
+  body: '{"id":"evt_01kp3v2m8rfk2s6y0e6v9q4w1x","type":"payment.received","createdAt":"2026-01-15T10:00:00.000Z","data":{"transferId":"trf_01kp3v2m8rfk2s6y0e6v9q4w1x","amount":50,"currency":"USDC","fee":0.75,"recipientAmount":49.25,"sender":{"handle":"PA-7Q2M9XK4","name":"Ada"},"recipient":{"handle":"PA-3F8K1ZT6","name":"Bob"}}}',
+  attemptLog: [
+    {
+      number: 1,
+      attemptedAt: '2026-01-15T10:00:00.120Z',
+      durationMs: 84,
+      responseCode: 200,
+      error: null,
+      responseBody: 'ok',
+    },
+  ],
+};
 
 export function deliveryRoutes({ db, once }: { readonly db: Database; readonly once: Once }): Route[] {
-  return [listRoute(db), findRoute(db), retryRoute(once)];
+  return [logRoute(db), deliveryRoute(db), retryRoute(once)];
 }
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listWebhookDeliveries',
-      method: 'GET',
-      path: '/webhooks/deliveries',
-      tag: 'Webhooks',
-      summary: 'The delivery log',
-      description:
-        'What was sent to your webhooks, or is about to be. Kept for 30 days, and no more than the newest 20,000.',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({
-        webhookId: z.string().max(64).optional(),
-        status: z.enum(deliveryStatuses).optional(),
-      }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('deliveries', delivery),
-          example: { deliveries: [deliveryExample], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
-      const rows = await listDeliveries(db, {
-        accountId: caller.accountId,
-        webhookId: query.webhookId,
-        status: query.status,
-        before: query.cursor,
-        most: query.limit + 1,
-      });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ deliveries: items.map(describeDelivery), nextCursor });
-    },
-  );
+function logRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listWebhookDeliveries',
+    path: '/webhooks/deliveries',
+    tag: 'Webhooks',
+    summary: 'List webhook deliveries',
+    description: 'The delivery log of your webhooks, kept for 30 days and at most the newest 20,000 deliveries.',
+    name: 'deliveries',
+    item: delivery,
+    example: deliveryExample,
+    filters: { webhookId: idParameter.optional(), status: z.enum(deliveryStatuses).optional() },
+    rows: ({ accountId, webhookId, status, cursor, limit }) =>
+      listDeliveries(db, { accountId, webhookId, status, before: cursor, most: limit + 1 }),
+    describe: describeDelivery,
+  });
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'getWebhookDelivery',
-      method: 'GET',
-      path: '/webhooks/deliveries/:id',
-      tag: 'Webhooks',
-      summary: 'A delivery with its attempts',
-      auth: 'key',
-      scope: 'read',
-      params: deliveryId,
-      examples: { params: { id: deliveryExample.id } },
-      returns: {
-        200: {
-          description: 'The delivery',
-          schema: delivery.extend({
-            body: untrusted.meta({ description: 'What is sent, byte by byte.' }),
-            attemptLog: z.array(attempt).meta({ description: 'Newest first.' }),
-          }),
-          example: {
-            ...deliveryExample,
-            body: '{"id":"evt_01kp3v2m8rfk2s6y0e6v9q4w1x","type":"payment.received","createdAt":"2026-01-15T10:00:00.000Z","data":{"transferId":"trf_01kp3v2m8rfk2s6y0e6v9q4w1x","amount":50,"currency":"USDC","fee":0.75,"recipientAmount":49.25,"sender":{"handle":"PA-7Q2M9XK4","name":"Ada"},"recipient":{"handle":"PA-3F8K1ZT6","name":"Bob"}}}',
-            attemptLog: [
-              {
-                number: 1,
-                attemptedAt: '2026-01-15T10:00:00.120Z',
-                durationMs: 84,
-                responseCode: 200,
-                error: null,
-                responseBody: 'ok',
-              },
-            ],
-          },
-        },
-      },
-      errors: [webhookErrors.delivery_not_found],
-    },
-    async ({ caller, params }) => {
-      const found = await findDelivery(db, caller.accountId, params.id);
-      return ok({
+function deliveryRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getWebhookDelivery',
+    path: '/webhooks/deliveries/:id',
+    tag: 'Webhooks',
+    summary: 'Retrieve a delivery with its attempts',
+    returns: 'The delivery',
+    item: deliveryDetail,
+    example: exampleDetail,
+    notFound: webhookErrors.delivery_not_found,
+    find: async (id, { accountId }) => {
+      const found = await findDelivery(db, accountId, id);
+      return {
         ...describeDelivery(found.delivery),
         body: found.body,
         attemptLog: found.attempts.map(describeAttempt),
-      });
+      };
     },
-  );
+  });
 }
 
 function retryRoute(once: Once): Route {
@@ -148,16 +120,16 @@ function retryRoute(once: Once): Route {
       method: 'POST',
       path: '/webhooks/deliveries/:id/retry',
       tag: 'Webhooks',
-      summary: 'Deliver again',
-      description: 'Sends the same event once more, whether it was delivered or failed, with all its retries.',
+      summary: 'Retry a delivery',
+      description: 'Sends the same event again, with all its retries, whether it was delivered or failed.',
       auth: 'key',
       scope: 'manage',
-      params: deliveryId,
+      params: z.strictObject({ id: idParameter }),
       examples: { params: { id: deliveryExample.id } },
       idempotent: true,
       returns: {
         200: {
-          description: 'It is under way',
+          description: 'The pending delivery',
           schema: delivery,
           example: {
             ...deliveryExample,

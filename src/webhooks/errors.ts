@@ -4,24 +4,33 @@ export const webhookErrors = defineErrors({
   webhook_url_refused: {
     status: 400,
     title: 'Webhook URL refused',
-    detail: 'Nothing can be sent to this URL. It must begin with https:// and lead to a public address.',
+    detail: 'Events cannot be sent to this URL. It must begin with https:// and resolve to a public IP address.',
   },
   too_many_webhooks: {
     status: 409,
     title: 'Too many webhooks',
-    detail: 'An account may have 20 webhooks. Delete one first.',
+    detail: 'An account can have at most 20 webhooks. Delete one, then try again.',
   },
-  webhook_not_found: { status: 404, title: 'No such webhook', detail: 'You have no webhook with this id.' },
+  webhook_not_found: {
+    status: 404,
+    title: 'Webhook not found',
+    detail: 'You have no webhook with this id. GET /webhooks lists your webhooks.',
+  },
   webhook_inactive: {
     status: 409,
     title: 'Webhook not active',
     detail:
-      'Its receiver has answered 410 Gone, or it was deleted: nothing is sent to it any more. Register a new one.',
+      'The webhook was deleted, or disabled because its receiver responded with 410 Gone. Create a new one with POST /webhooks.',
   },
-  delivery_not_found: { status: 404, title: 'No such delivery', detail: 'You have no delivery with this id.' },
+  delivery_not_found: {
+    status: 404,
+    title: 'Delivery not found',
+    detail:
+      'You have no delivery with this id, or it is no longer kept. GET /webhooks/deliveries lists your deliveries.',
+  },
   delivery_pending: {
     status: 409,
-    title: 'Still being delivered',
-    detail: 'It is under way or will be tried again by itself; nextAttemptAt says when.',
+    title: 'Delivery in progress',
+    detail: 'The delivery is in progress or will be retried automatically at `nextAttemptAt`. Wait until it finishes.',
   },
 });

@@ -34,7 +34,7 @@ export const webhooks: Feature<{
 }> = {
   name: 'webhooks',
   sealed: [{ purpose: 'webhook-secrets', columns: [{ table: 'webhooks', key: ['id'], column: 'sealed_secret' }] }],
-  chapters: [{ name: 'Webhooks', description: 'Be told of what happens, and see what you were told.' }],
+  chapters: [{ name: 'Webhooks', description: 'Receive events at your own URL, and inspect their deliveries.' }],
   settings: defineSettings({
     variables: { WEBHOOK_RETRY_SECONDS: retrySeconds },
     harmless: ['WEBHOOK_RETRY_SECONDS'],

@@ -3,7 +3,8 @@ import { recordAudit } from '../accounts/audit/record.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
 import type { Database, Queryable } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../kernel/http/paging.ts';
+import { idParameter } from '../kernel/http/find-route.ts';
+import { listRoute } from '../kernel/http/list-route.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
@@ -20,7 +21,6 @@ export interface WebhookParts {
   readonly once: Once;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  /** What a webhook may be registered for. */
   readonly events: readonly EventType[];
 }
 
@@ -28,8 +28,10 @@ const webhook = z.object({
   id: z.string(),
   url: z.string(),
   events: z.array(z.string()),
-  status: z.enum(['active', 'disabled']).meta({ description: 'Disabled once its receiver has answered 410 Gone.' }),
-  signed: z.boolean().meta({ description: 'Whether a secret was given. The secret itself is never shown again.' }),
+  status: z
+    .enum(['active', 'disabled'])
+    .meta({ description: '`disabled` after the receiver responded with 410 Gone.' }),
+  signed: z.boolean().meta({ description: 'Whether a secret was given. The secret itself is never returned.' }),
   createdAt: z.iso.datetime(),
 });
 
@@ -42,12 +44,12 @@ const example = {
   createdAt: '2026-01-15T10:00:00.000Z',
 };
 
-const webhookId = z.strictObject({ id: z.string().max(64) });
+const webhookId = z.strictObject({ id: idParameter });
 
 export function webhookRoutes(parts: WebhookParts): Route[] {
   return [
     createRoute(parts),
-    listRoute(parts.db),
+    webhooksRoute(parts.db),
     deleteRoute(parts.once),
     testRoute(parts.once),
     ...deliveryRoutes(parts),
@@ -63,21 +65,24 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       method: 'POST',
       path: '/webhooks',
       tag: 'Webhooks',
-      summary: 'Be told of events',
+      summary: 'Create a webhook',
       description:
-        'From now on each of these events is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Answer with a 2xx status within 10 seconds; anything else, a redirect too, is tried again three times, later each time. An event may arrive twice: its `id` tells. Names, descriptions and products in `data` are what others have written. With a secret every request is signed twice: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as it is, and `webhook-id`, `webhook-timestamp`, `webhook-signature` as in Standard Webhooks, keyed with the bytes that a `whsec_` secret encodes. Answering 410 disables the webhook.',
+        'Each event is sent to the URL as a POST with the JSON body `{id, type, createdAt, data}`. Respond with a 2xx status within 10 seconds; any other response, including a redirect, is retried three times with increasing delays. An event may arrive more than once; deduplicate by `id`. Names, descriptions and products in `data` are untrusted third-party content. With a secret, every request carries two signatures: `X-Paywright-Signature: sha256=<hex HMAC-SHA256 of the raw body>`, keyed with the secret as given, and the Standard Webhooks headers `webhook-id`, `webhook-timestamp` and `webhook-signature`, keyed with the bytes that a `whsec_` secret encodes. A response of 410 disables the webhook.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
-        url: z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' }),
+        url: z
+          .string()
+          .max(2_048)
+          .meta({ description: 'Must begin with https:// and resolve to a public IP address.' }),
         events: z.array(eventName).min(1, 'must name at least one event').max(100),
         secret: z
           .string()
           .min(1)
           .max(256)
-          .refine(isUsableSecret, 'after whsec_ must be base64')
+          .refine(isUsableSecret, 'must be base64 after whsec_')
           .optional()
-          .meta({ description: 'Requests are signed with it. `whsec_` and base64, or any text.' }),
+          .meta({ description: 'Signs the requests. Either `whsec_` followed by base64, or any text.' }),
       }),
       examples: {
         body: { url: example.url, events: ['payment.sent', 'payment.received'], secret: 'whsec_c2VjcmV0IHNlY3JldA==' },
@@ -92,7 +97,7 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       return once({ caller, idempotency }, async (tx) => {
         const { accountId, keyId } = caller;
         const made = await createWebhook(tx, secrets, { caller, url, events, secret });
-        // Without its query, which may hold a secret.
+        // Only the host, because path and query may contain a secret.
         const details = { webhook: made.id, host: new URL(url).host };
         await recordAudit(tx, { accountId, action: 'webhook.created', by: { keyId, address: ip }, details });
         return created(describe(made));
@@ -101,35 +106,25 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
   );
 }
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listWebhooks',
-      method: 'GET',
-      path: '/webhooks',
-      tag: 'Webhooks',
-      summary: 'Your webhooks',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('webhooks', webhook),
-          example: { webhooks: [example], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
+function webhooksRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listWebhooks',
+    path: '/webhooks',
+    tag: 'Webhooks',
+    summary: 'List your webhooks',
+    name: 'webhooks',
+    item: webhook,
+    example,
+    rows: async ({ accountId, cursor, limit }) => {
       const { rows } = await db.query<WebhookRow>(
         `${selectWebhook} WHERE account_id = $1 AND status <> 'deleted' AND ($2::text IS NULL OR id < $2)
           ORDER BY id DESC LIMIT $3`,
-        [caller.accountId, query.cursor ?? null, query.limit + 1],
+        [accountId, cursor ?? null, limit + 1],
       );
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ webhooks: items.map(describe), nextCursor });
+      return rows;
     },
-  );
+    describe,
+  });
 }
 
 function deleteRoute(once: Once): Route {
@@ -139,15 +134,15 @@ function deleteRoute(once: Once): Route {
       method: 'DELETE',
       path: '/webhooks/:id',
       tag: 'Webhooks',
-      summary: 'Remove a webhook',
-      description: 'What still waits to be delivered to it fails. Its deliveries stay in the log.',
+      summary: 'Delete a webhook',
+      description: 'Pending deliveries to the webhook fail. Its deliveries stay in the log.',
       auth: 'key',
       scope: 'manage',
       params: webhookId,
       examples: { params: { id: example.id } },
       returns: {
         200: {
-          description: 'It is gone',
+          description: 'The webhook was deleted',
           schema: z.object({ id: z.string(), deleted: z.literal(true) }),
           example: { id: example.id, deleted: true },
         },
@@ -173,7 +168,7 @@ function testRoute(once: Once): Route {
       path: '/webhooks/:id/test',
       tag: 'Webhooks',
       summary: 'Send a test event',
-      description: `Sends \`${testEvent}\` to this webhook, whatever it is registered for. Follow it in the delivery log.`,
+      description: `Sends \`${testEvent}\` to this webhook, whatever events it is registered for. Follow it in the delivery log.`,
       auth: 'key',
       scope: 'manage',
       params: webhookId,
@@ -181,7 +176,7 @@ function testRoute(once: Once): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'Its delivery',
+          description: 'The delivery of the test event',
           schema: delivery,
           example: {
             ...deliveryExample,

@@ -43,7 +43,7 @@ describeInBrowser('the page for a new password', (open) => {
     await page.check('#revoke');
     await page.click('button');
     await page.waitForSelector('#wrong:not(:empty)');
-    expect(await page.locator('#wrong').innerText()).toContain('known from breaches');
+    expect(await page.locator('#wrong').innerText()).toContain('known data breaches');
     await page.fill('#password', 'a newer horse');
     await page.click('button');
     await page.waitForSelector('#done:not([hidden])');
@@ -58,7 +58,7 @@ describeInBrowser('the page for a new password', (open) => {
     await again.page.fill('#password', 'another horse');
     await again.page.click('button');
     await again.page.waitForSelector('#wrong:not(:empty)');
-    expect(await again.page.locator('#wrong').innerText()).toContain('Ask for a new one');
+    expect(await again.page.locator('#wrong').innerText()).toContain('Request a new one');
   });
 
   it('says so where the link is not complete', async () => {

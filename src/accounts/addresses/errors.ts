@@ -3,14 +3,14 @@ import { defineErrors } from '../../kernel/http/problem.ts';
 export const addressErrors = defineErrors({
   shipping_address_incomplete: {
     status: 400,
-    title: 'The shipping address lacks something',
+    title: 'Shipping address incomplete',
     detail:
-      '`missing` names what could not be read from the address, and `understood` what could. Nothing is guessed: nothing was saved or charged.',
+      'The address lacks required parts: `missing` lists them, and `understood` shows the parts that were recognised. Nothing was saved or charged. Complete the address and send it again.',
   },
   shipping_address_too_long: {
     status: 400,
-    title: 'A part of the shipping address is too long',
+    title: 'Shipping address too long',
     detail:
-      'No part of a shipping address may have more than `longest` characters; `tooLong` names those that have. Nothing is cut or left out: nothing was saved or charged. Shorten them and send the address again.',
+      'A part of the shipping address has more than `longest` characters; `tooLong` lists each such part. Nothing was saved or charged. Shorten the address and send it again.',
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
+import type { Route } from '../../kernel/http/define-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type AuditAction, auditActions } from './actions.ts';
 import { type LoggedEntry, readAccountLog } from './read-log.ts';
 
@@ -13,13 +13,11 @@ const meanings = Object.entries(auditActions)
 
 const entry = z.object({
   id: z.string(),
-  action: z.string().meta({ description: `What was done. ${meanings}` }),
-  keyId: z.string().nullable().meta({ description: 'The API key that called, if one did.' }),
-  byOperator: z.boolean().meta({ description: 'The operator of this service did it.' }),
-  address: z.string().nullable().meta({ description: 'The internet address that the request came from, if one did.' }),
-  details: z
-    .record(z.string(), z.unknown())
-    .meta({ description: 'What else there is to know, by the kind of action.' }),
+  action: z.string().meta({ description: `The action. ${meanings}` }),
+  keyId: z.string().nullable().meta({ description: 'The API key of the request. Null if there was none.' }),
+  byOperator: z.boolean().meta({ description: 'Whether the operator of this service made the change.' }),
+  address: z.string().nullable().meta({ description: 'The IP address of the request. Null if there was none.' }),
+  details: z.record(z.string(), z.unknown()).meta({ description: 'Further details, depending on the action.' }),
   at: z.iso.datetime(),
 });
 
@@ -35,40 +33,29 @@ const example = {
 
 export function auditRoutes(db: Queryable): Route[] {
   return [
-    defineRoute(
-      {
-        id: 'listAudit',
-        method: 'GET',
-        path: '/account/audit',
-        tag: 'Accounts',
-        summary: 'Who did what with your account',
-        description:
-          'Sensitive changes and attempts, newest first: by which key, from which address, or by the operator. Entries are never changed or removed.',
-        auth: 'key',
-        scope: 'read',
-        query: pageQuery.extend({
-          action: z
-            .enum(actions, { error: 'must be the name of an action' })
-            .optional()
-            .meta({ description: 'Only these.' }),
-        }),
-        returns: {
-          200: {
-            description: 'Newest first',
-            schema: page('entries', entry),
-            example: { entries: [example], nextCursor: null },
-          },
-        },
+    listRoute({
+      id: 'listAudit',
+      path: '/account/audit',
+      tag: 'Accounts',
+      summary: 'List the audit log of your account',
+      description:
+        'Sensitive changes and attempts, with the key and address they came from or the operator who made them. Entries are never changed or removed.',
+      name: 'entries',
+      item: entry,
+      example,
+      filters: {
+        action: z
+          .enum(actions, { error: 'must be the name of an action' })
+          .optional()
+          .meta({ description: 'Only entries of this action.' }),
       },
-      async ({ caller, query: { action, limit, cursor } }) => {
-        const { items, nextCursor } = await readAccountLog(db, { accountId: caller.accountId, action, limit, cursor });
-        return ok({ entries: items.map(describe), nextCursor });
-      },
-    ),
+      rows: ({ accountId, action, limit, cursor }) => readAccountLog(db, { accountId, action, limit, cursor }),
+      describe,
+    }),
   ];
 }
 
-/** The operator's name is the operator's own affair. */
+/** Hides the operator's name from the account owner. */
 function describe({ id, action, keyId, operator, address, details, createdAt }: LoggedEntry): z.input<typeof entry> {
   return { id, action, keyId, byOperator: operator !== null, address, details, at: createdAt.toISOString() };
 }

@@ -87,7 +87,7 @@ async function refuseUnlessEmpty(
     const balances = claims.map(({ chain, total }) => ({ chain, currency: total.asset, amount: toDecimalText(total) }));
     const left = balances.map(({ chain, currency, amount }) => `${amount} ${currency} on ${chain}`).join(', ');
     throw accountErrors.balance_not_zero(
-      `The account still holds ${left}. Withdraw it, or send it to another account, and try again.${isLittle ? ' Or close with `forfeit`: true, which gives it up for good.' : ''}`,
+      `The account still holds ${left}. Withdraw it or transfer it to another account, then try again.${isLittle ? ' Or close with `forfeit`: true, which gives it up permanently.' : ''}`,
       { members: { balances } },
     );
   }
@@ -101,7 +101,7 @@ async function refuseUnlessEmpty(
   if (underWay.length === 0) return claims;
   const listed = underWay.slice(0, mostListed);
   throw accountErrors.account_busy(
-    `The account has operations in progress. Wait for them or cancel them, then try again: ${listed.map(({ kind, id }) => `${kind} ${id}`).join(', ')}.`,
+    `These operations are still in progress; wait until they finish or cancel them, then try again: ${listed.map(({ kind, id }) => `${kind} ${id}`).join(', ')}.`,
     { members: { underWay: listed } },
   );
 }

@@ -13,7 +13,7 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Close your account',
       description:
-        'Closing is final. Every balance must be zero on all chains: 409 `balance_not_zero` lists what is left. A balance that is too small to move can be given up with `forfeit`. Nothing may be in progress: 409 `account_busy` lists withdrawals, bridge transfers, swaps, orders, purchases, held or arriving deposits, debts and domains that you still own. Closing ends all keys and webhooks, cancels pending invoices that you sent or that are addressed to your handle, and erases your email, name, phone number, password and addresses. The address of an unshipped order stays with the order until it is fulfilled or refunded, for at most 30 days. The ledger entries stay under your handle, which can no longer be found. The email can be used for a new account. Money that later arrives at a deposit address is credited to the closed account; ask the operator for a key to pay it out (`paywright account give-key`).',
+        'Closing is permanent. Every balance on every chain must be zero; otherwise 409 `balance_not_zero` lists what is left, and `forfeit` gives up amounts too small to move. Nothing may be in progress; otherwise 409 `account_busy` lists withdrawals, bridges, swaps, orders, purchases, held or arriving deposits, debts and domains. Closing revokes all keys, deletes all webhooks, cancels pending invoices that you sent or that are addressed to your handle, and erases your email, name, phone number, password and addresses. The shipping address of an unshipped order stays with that order until it is fulfilled or refunded, for at most 30 days. The ledger keeps your handle, but others can no longer find you by it. The email can be registered again. Later deposits are credited to the closed account; only the operator can then help, with a key that is valid for a day (`paywright account give-key`).',
       auth: 'key',
       countsKeys: true,
       scope: 'manage',
@@ -23,13 +23,13 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
           .boolean()
           .default(false)
           .meta({
-            description: `True gives up the remaining balance for good: at most ${forfeitable}, summed over all chains.`,
+            description: `True permanently gives up the remaining balance: at most ${forfeitable} in total over all chains.`,
           }),
       }),
       examples: { body: { password: 'correct horse battery' } },
       returns: {
         200: {
-          description: 'The account is closed, and the key of this request has ended',
+          description: 'The account is closed and the calling key is revoked',
           schema: z.object({ closed: z.literal(true), handle: z.string(), closedAt: z.iso.datetime() }),
           example: { closed: true, handle: 'PA-7K2M9QXA', closedAt: '2026-01-15T10:00:00.000Z' },
         },

@@ -39,7 +39,7 @@ export async function confirmEmailChange(
     (currentCodeHash !== null && !isRight('current', currentCode, currentCodeHash))
   ) {
     throw accountErrors.wrong_code(
-      `The codes are wrong; ${attemptsLeft === 0 ? 'request new ones' : `${attemptsLeft} attempts are left`}.`,
+      `The codes do not match the ones that were sent. ${attemptsLeft === 0 ? 'Request new codes' : `Attempts left: ${attemptsLeft}`}.`,
     );
   }
   await changes.everywhere(accountId, async (tx) => {

@@ -19,23 +19,23 @@ function askRoute({ askEmailChange }: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Change your email',
       description:
-        'Sends a code to the new address, and one to the present address if it is verified. The email changes when POST /account/email/confirm has had both within 15 minutes; until then everything stays as it is. Asking again replaces the codes. The answer does not tell whether another account has the address. Five times an hour, and as many codes a day as the operator allows. In a sandbox that verifies by itself the email changes at once.',
+        'Sends a code to the new address, and another to the current address if that is verified. The email changes when you send the codes to POST /account/email/confirm within 15 minutes. A repeated request replaces the codes. The response does not reveal whether another account has the address. At most five requests an hour; the operator sets a daily limit of codes. In a sandbox with automatic verification the email changes immediately.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
         email: field.email,
-        password: z.string().max(1024).meta({ description: 'The present password of the account.' }),
+        password: z.string().max(1024).meta({ description: 'The current password of the account.' }),
       }),
       examples: { body: { email: 'ada@example.org', password: 'correct horse battery' } },
       returns: {
         200: {
-          description: 'Codes are on their way, or the email has changed',
+          description: 'The codes were sent, or the email has changed',
           schema: z.object({
-            changed: z.boolean().meta({ description: 'Whether the account has the new email already.' }),
+            changed: z.boolean().meta({ description: 'Whether the email has already changed.' }),
             currentCodeNeeded: z
               .boolean()
-              .meta({ description: 'Whether the code that was sent to the present address is needed too.' }),
-            expiresAt: z.iso.datetime().nullable().meta({ description: 'Until when the codes are good.' }),
+              .meta({ description: 'Whether the code sent to the current address is also required.' }),
+            expiresAt: z.iso.datetime().nullable().meta({ description: 'When the codes expire.' }),
           }),
           example: { changed: false, currentCodeNeeded: true, expiresAt: '2026-01-15T10:15:00.000Z' },
         },
@@ -58,14 +58,14 @@ function confirmRoute({ db, confirmEmailChange }: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Confirm your new email',
       description:
-        'With the codes from both mails. Five attempts. From then on the new address signs in, and finds the account; tokens for a new password that were mailed to the old one are worth nothing. Pending invoices to an email belong to that email: those to the old address leave your list, those to the new one join it. The old address is told.',
+        'Send the codes from both emails; there are five attempts. Afterwards you sign in with the new address, and others find the account by it. Password reset tokens sent to the old address become invalid. Pending invoices stay with the email they were addressed to: those to the old address leave your list, and those to the new one appear in it. The old address receives a notice.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
-        code: field.code.meta({ description: 'From the mail to the new address.' }),
+        code: field.code.meta({ description: 'From the email to the new address.' }),
         currentCode: field.code
           .optional()
-          .meta({ description: 'From the mail to the present address. Needed if that address was verified.' }),
+          .meta({ description: 'From the email to the current address. Required if that address was verified.' }),
       }),
       examples: { body: { code: '493021', currentCode: '120394' } },
       returns: { 200: { description: 'The account with its new email', schema: profile, example: exampleProfile } },
@@ -85,14 +85,14 @@ function withdrawRoute({ db }: AccountParts): Route {
       method: 'DELETE',
       path: '/account/email',
       tag: 'Accounts',
-      summary: 'Keep your email',
+      summary: 'Cancel an email change',
       description:
-        'Takes back a change of the email that waits for its codes, which are worth nothing from then on. The present email stays. Fine also if there is no such change.',
+        'Cancels a pending email change and invalidates its codes. The current email stays. Succeeds even if no change is pending.',
       auth: 'key',
       scope: 'manage',
       returns: {
         200: {
-          description: 'No change is waiting',
+          description: 'No email change is pending',
           schema: z.object({ pendingEmail: z.null() }),
           example: { pendingEmail: null },
         },

@@ -33,7 +33,7 @@ export async function moveEmail(
     await tx.query('UPDATE accounts SET email = $2, email_verified_at = now() WHERE id = $1', [accountId, email]);
   } catch (error) {
     if (violates(error, 'accounts_email_key'))
-      throw accountErrors.email_taken('Another account has just taken this email. Try again.');
+      throw accountErrors.email_taken('Another account registered this email at the same time. Try again.');
     throw error;
   }
   // Tokens and codes that were mailed to the old address become void.

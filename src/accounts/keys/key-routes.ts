@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
+import { idParameter } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
@@ -14,15 +15,18 @@ import { rotateRoute } from './rotate-route.ts';
 import { describeKey, exampleListed, key, scope } from './shown-key.ts';
 
 export const webhooksOfKeys = z.array(z.object({ id: z.string(), url: z.string() })).meta({
-  description: 'Webhooks that were made with what was ended. They go on telling, unless they were ended too.',
+  description: 'Webhooks that were created with the revoked keys. They stay active unless they were deleted as well.',
 });
 export const exampleWebhooks = [{ id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x', url: 'https://agent.example.com/paywright' }];
 
-const endWebhooks = z.boolean().default(false).meta({ description: 'Ends the webhooks that were made with it too.' });
+const endWebhooks = z
+  .boolean()
+  .default(false)
+  .meta({ description: 'Also deletes the webhooks that were created with the revoked keys.' });
 
 export function keyRoutes(parts: AccountParts): Route[] {
   return [
-    listRoute(parts),
+    keysRoute(parts),
     makeRoute(parts),
     rotateRoute(parts),
     endRoute(parts),
@@ -31,36 +35,23 @@ export function keyRoutes(parts: AccountParts): Route[] {
   ];
 }
 
-function listRoute({ db, clock, idleMs }: AccountParts): Route {
-  return defineRoute(
-    {
-      id: 'listKeys',
-      method: 'GET',
-      path: '/account/keys',
-      tag: 'Accounts',
-      summary: 'Your API keys',
-      description:
-        'Those that can still be used. What you do not know, or what was used from elsewhere, is best revoked.',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('keys', key),
-          example: { keys: [exampleListed], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller: { accountId, keyId }, query: { limit, cursor } }) => {
-      const rows = await listLiveKeys(db, { accountId, clock, idleMs, limit, cursor });
-      const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
-      return ok({ keys: items.map((row) => describeKey(row, { idleMs, keyId })), nextCursor });
-    },
-  );
+function keysRoute({ db, clock, idleMs }: AccountParts): Route {
+  return listRoute({
+    id: 'listKeys',
+    path: '/account/keys',
+    tag: 'Accounts',
+    summary: 'List your API keys',
+    description:
+      'Keys that can still be used. Revoke a key that you do not recognise, or that was used from an unknown address.',
+    name: 'keys',
+    item: key,
+    example: exampleListed,
+    rows: (query) => listLiveKeys(db, { ...query, clock, idleMs }),
+    describe: (row, { keyId }) => describeKey(row, { idleMs, keyId }),
+  });
 }
 
-/** Takes no Idempotency-Key: its answer would have to be kept, and nobody keeps a key but its owner. */
+/** Accepts no Idempotency-Key, because a replay would require the service to store the plain key. */
 function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
   return defineRoute(
     {
@@ -68,21 +59,21 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
       method: 'POST',
       path: '/account/keys',
       tag: 'Accounts',
-      summary: 'Make an API key',
+      summary: 'Create an API key',
       description:
-        'Give each agent a key of its own, with the scopes that it needs. A key makes only keys that may do no more than itself and end no later. The key is shown this once: if the answer is lost, find it in the list, revoke it and make another. Your email is told of a key that may withdraw.',
+        'Give each agent its own key with only the scopes it needs. A key can only create keys with no more scopes and no later expiry than its own. The new key is shown only once: if the response is lost, revoke the key and create another. You receive an email when a key with the scope `withdraw` is created.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
-        name: visibleText(100).meta({ description: 'By which you know it again.' }),
+        name: visibleText(100).meta({ description: 'A name to recognise the key by.' }),
         scopes: z
           .array(scope)
           .min(1, 'must name at least one scope')
           .max(scopes.length)
           .optional()
-          .meta({ description: 'Those of the key that calls, when left out.' }),
+          .meta({ description: 'Defaults to the scopes of the calling key.' }),
         expiresAt: momentField.optional().meta({
-          description: `${momentForms} When the key that calls ends, if it has such a day, when left out.`,
+          description: `${momentForms} Defaults to the expiry of the calling key, if it has one.`,
         }),
       }),
       examples: { body: { name: exampleListed.name, scopes: exampleListed.scopes } },
@@ -124,21 +115,20 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
       path: '/account/keys/:id',
       tag: 'Accounts',
       summary: 'Revoke a key',
-      description:
-        'Wallets and funds are unaffected. A key that was revoked before can be revoked again, to see its webhooks or to end them.',
+      description: 'Wallets and funds are unaffected. Revoking a key again returns its webhooks, and can delete them.',
       auth: 'key',
       scope: 'manage',
-      params: z.strictObject({ id: z.string().max(64) }),
+      params: z.strictObject({ id: idParameter }),
       query: z.strictObject({
         endWebhooks: z
           .enum(['true', 'false'], { error: 'must be true or false' })
           .optional()
-          .meta({ description: '`true` ends the webhooks that were made with it too.' }),
+          .meta({ description: '`true` also deletes the webhooks that were created with the key.' }),
       }),
       examples: { params: { id: exampleListed.id } },
       returns: {
         200: {
-          description: 'The key is refused everywhere from now on',
+          description: 'The key is revoked',
           schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks: webhooksOfKeys }),
           example: { id: exampleListed.id, revoked: true, webhooks: exampleWebhooks },
         },
@@ -165,9 +155,9 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
       method: 'POST',
       path: '/account/keys/revoke-all',
       tag: 'Accounts',
-      summary: 'Revoke every key',
+      summary: 'Revoke all keys',
       description:
-        'The one that calls too: sign in again to get a new one. If somebody else may know your password, change it as well. Wallets and funds are unaffected. All webhooks of the account are named.',
+        'Revokes every key of the account, including the calling one; sign in again to get a new one. If your password may be known to others, change it too. Wallets and funds are unaffected. The response lists all webhooks of the account.',
       auth: 'key',
       countsKeys: true,
       scope: 'manage',
@@ -175,7 +165,7 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
       examples: { body: { endWebhooks: true } },
       returns: {
         200: {
-          description: 'No key of the account is accepted any more',
+          description: 'All keys are revoked',
           schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
           example: { revoked: true, webhooks: exampleWebhooks },
         },
@@ -201,9 +191,9 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       method: 'POST',
       path: '/account/revoke-key',
       tag: 'Accounts',
-      summary: 'Revoke the key that calls',
+      summary: 'Revoke the calling key',
       description:
-        'Whatever the key may do otherwise. Wallets and funds are unaffected. Sign in again to get a new key.',
+        'Any key can revoke itself, whatever its scopes. Wallets and funds are unaffected. Sign in again to get a new key.',
       auth: 'key',
       countsKeys: true,
       scope: 'any',
@@ -211,7 +201,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       examples: { body: { endWebhooks: true } },
       returns: {
         200: {
-          description: 'The key is refused everywhere from now on',
+          description: 'The key is revoked',
           schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
           example: { revoked: true, webhooks: [] },
         },

@@ -10,7 +10,6 @@ export interface ListedKey extends KeyTimes {
   readonly scopes: Scope[];
   readonly createdAt: Date;
   readonly lastUsedFrom: string | null;
-  /** The key that replaces it, if it was rotated. */
   readonly rotatedTo: string | null;
 }
 

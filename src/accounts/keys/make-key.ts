@@ -59,12 +59,12 @@ async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
 function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {
   if (wished === undefined) return most;
   if (wished.getTime() <= clock.now() || wished.getUTCFullYear() > 9_999) {
-    const message = 'must be in the future, before the year 10000';
+    const message = 'must be in the future and before the year 10000';
     throw httpErrors.invalid_request(`expiresAt ${message}.`, { errors: [{ path: 'expiresAt', message }] });
   }
   if (most !== null && wished > most) {
     throw accountErrors.key_outlives_maker(
-      `This key expires at ${most.toISOString()}. A key that it creates must not expire later.`,
+      `The calling key expires at ${most.toISOString()}; a key that it creates must not expire later.`,
     );
   }
   return wished;

@@ -98,7 +98,7 @@ function refuseEnded(old: OldKey, { clock, idleMs }: RotateKeyParts): void {
   if (old.revoked || endOfKey(old, { idleMs }) <= clock.now()) throw accountErrors.key_ended();
   if (old.rotatedTo === null || old.successorGivenUp) return;
   throw accountErrors.key_already_rotated(
-    `${old.rotatedTo} replaces this key. Rotate that one instead. If its secret never reached you, revoke it (DELETE /account/keys/${old.rotatedTo}) and rotate this one again.`,
+    `${old.rotatedTo} has replaced this key. Rotate that key instead. If you never received it, revoke it (DELETE /account/keys/${old.rotatedTo}) and rotate this one again.`,
   );
 }
 
@@ -119,7 +119,7 @@ async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Prom
   if (missing !== undefined) throw scopeRequired(missing);
   if (caller.expiresAt !== null && (life === null || life > caller.expiresAt)) {
     throw accountErrors.key_outlives_maker(
-      `This key expires at ${caller.expiresAt.toISOString()}. It can rotate only keys that expire no later.`,
+      `The calling key expires at ${caller.expiresAt.toISOString()} and can only rotate keys that expire no later.`,
     );
   }
   return life;

@@ -19,7 +19,7 @@ const overlapSeconds = z
   .default(usualOverlapSeconds)
   .meta({
     description:
-      'How many seconds the old key keeps working. Use 0 for a key that may have leaked: it ends at once. If a key rotates itself with 0 and the response is lost, the owner has to sign in again.',
+      'How many seconds the old key keeps working. 0 revokes it immediately, which is right for a leaked key. But if a key rotates itself with 0 and the response is lost, you must sign in to get a new key.',
   });
 
 /** Takes no Idempotency-Key, because the response contains a secret and must not be stored. */
@@ -30,9 +30,9 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
       method: 'POST',
       path: '/account/keys/:id/rotate',
       tag: 'Accounts',
-      summary: 'Replace a key',
+      summary: 'Rotate a key',
       description:
-        'Creates a new key with the same name, scopes and expiry. The old key works for another `overlapSeconds`, by default an hour, and never beyond its own expiry. A key with the scope `manage` can rotate itself, and other keys with no more scopes and no later expiry. Webhooks of the old key move to the new one. The new key is shown only once: if the response is lost, find its id in `rotatedTo` of the old key, revoke it, and rotate the old key again before the overlap ends. You get an email about a new key that can withdraw.',
+        'Creates a new key with the same name, scopes and expiry. The old key keeps working for `overlapSeconds`, one hour by default, but never past its own expiry. A key with the scope `manage` can rotate itself and keys with no more scopes and no later expiry than its own. Webhooks of the old key move to the new one. The new key is shown only once: if the response is lost, find its id in `rotatedTo` of the old key, revoke it, and rotate the old key again before the overlap ends. You receive an email when a key with the scope `withdraw` is rotated.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: z.string().max(64) }),
@@ -45,7 +45,7 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
             apiKey: shownKey,
             rotatedFrom: z.object({
               id: z.string(),
-              endsAt: z.iso.datetime().meta({ description: 'The old key works until then.' }),
+              endsAt: z.iso.datetime().meta({ description: 'When the old key stops working.' }),
             }),
           }),
           example: {

@@ -13,18 +13,18 @@ export const key = z.object({
   last4: z.string().meta({ description: 'Its last four characters.' }),
   scopes: z.array(scope).meta({
     description:
-      'What the key can do. `read`: read data. `pay`: make payments within the service. `withdraw`: send money to an outside address. `manage`: change the account, its keys and webhooks.',
+      'What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks.',
   }),
   createdAt: z.iso.datetime(),
   lastUsedAt: z.iso
     .datetime()
     .nullable()
-    .meta({ description: 'Accurate to about a minute. Null for a key that was never used.' }),
-  lastUsedFrom: z.string().nullable().meta({ description: 'The IP address of the last use.' }),
+    .meta({ description: 'Accurate to about a minute. Null if the key was never used.' }),
+  lastUsedFrom: z.string().nullable().meta({ description: 'The IP address that last used the key.' }),
   expiresAt: z.iso.datetime().nullable().meta({
-    description: 'When the key ends: at its expiry, or earlier if it stays unused. Null when it does not end.',
+    description: 'When the key expires: at its fixed date, or earlier if it stays unused. Null if it does not expire.',
   }),
-  current: z.boolean().meta({ description: 'Whether this is the key of the request.' }),
+  current: z.boolean().meta({ description: 'Whether this is the key of this request.' }),
   rotatedTo: z.string().nullable().meta({
     description:
       'The id of the key that replaces this one. A rotated key works until its `expiresAt` and cannot be rotated again.',

@@ -16,7 +16,7 @@ export async function askReset(
     const over = await countMessage(tx, logger, limits, { kind: 'resets-asked', ip, target: email });
     if (over !== undefined) {
       throw accountErrors.too_many_attempts(
-        'Your network has requested too many reset tokens today. Try again in an hour.',
+        'Your network has requested too many password resets today. Try again in an hour.',
         {
           headers: { 'Retry-After': '3600' },
         },

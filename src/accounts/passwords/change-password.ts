@@ -61,7 +61,7 @@ export async function changePassword(
 function changedTooOften({ resetMs }: RateLimitDecision) {
   const { limit } = changesPerDay;
   return accountErrors.too_many_attempts(
-    `The password was changed ${limit} times within 24 hours. Wait, or set it with a token from a reset mail.`,
+    `The password was already changed ${limit} times within a day. Try again later, or reset it by email with POST /account/password/reset.`,
     { headers: { 'Retry-After': String(Math.max(1, Math.ceil(resetMs / 1000))) } },
   );
 }

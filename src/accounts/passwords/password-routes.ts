@@ -8,24 +8,24 @@ import type { AccountParts } from '../parts.ts';
 const revokeKeys = z
   .boolean()
   .default(false)
-  .meta({ description: 'Ends every API key of the account, the calling one too.' });
+  .meta({ description: 'Revokes every API key of the account, including the calling one.' });
 
 const endWebhooks = z
   .boolean()
   .default(false)
-  .meta({ description: 'With `revokeKeys`: ends the webhooks that were made with those keys too.' });
+  .meta({ description: 'With `revokeKeys`: also deletes the webhooks that were created with those keys.' });
 
 const set = {
   changed: z.literal(true),
-  revokedKeys: z.int().meta({ description: 'How many keys were ended.' }),
-  keysLeft: z.int().meta({ description: 'How many keys were not ended.' }),
+  revokedKeys: z.int().meta({ description: 'The number of keys that were revoked.' }),
+  keysLeft: z.int().meta({ description: 'The number of keys that are still valid.' }),
   webhooks: webhooksOfKeys,
 };
 
 const exampleToken = 'pwr_EXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXA';
 
 const asked =
-  'If the email has an account, or an account that never verified it, a mail with a token is on its way. It is good for 30 minutes.';
+  'If an account was registered with this email, an email with a reset token was sent. The token is valid for 30 minutes.';
 
 export function passwordRoutes({ changePassword, askReset, confirmReset }: AccountParts): Route[] {
   return [
@@ -37,7 +37,7 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         tag: 'Accounts',
         summary: 'Change your password',
         description:
-          'Keys stay valid unless `revokeKeys` is true. Passwords that are known from breaches are refused. Three times a day; with a token from a mail as often as needed. The owner is told by mail.',
+          'API keys stay valid unless `revokeKeys` is true. Passwords known from data breaches are refused. At most three changes a day; a password reset by email is always possible. The account owner receives an email.',
         auth: 'key',
         countsKeys: true,
         scope: 'manage',
@@ -52,7 +52,7 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         },
         returns: {
           200: {
-            description: 'The new password holds',
+            description: 'The password was changed',
             schema: z.object(set),
             example: { changed: true, revokedKeys: 3, keysLeft: 0, webhooks: exampleWebhooks },
           },
@@ -70,15 +70,15 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         method: 'POST',
         path: '/account/password/reset',
         tag: 'Accounts',
-        summary: 'Ask for a new password',
+        summary: 'Request a password reset',
         description:
-          'Mails a token with which a new password can be set. The answer is always the same, whoever the email belongs to. An email that an account was registered with and never verified becomes, with such a token, that of a new account.',
+          'Sends an email with a token to set a new password. The response is the same whether or not the email has an account. If an account was registered with the email but never verified it, the token creates a new account for the email instead.',
         auth: 'none',
         body: z.strictObject({ email: field.email }),
         examples: { body: { email: 'ada@example.com' } },
         returns: {
           200: {
-            description: 'Whatever there is to mail will be mailed',
+            description: 'An email is sent if the address qualifies',
             schema: z.object({ asked: z.literal(true), message: z.string() }),
             example: { asked: true, message: asked },
           },
@@ -96,9 +96,9 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         method: 'POST',
         path: '/account/password/reset/confirm',
         tag: 'Accounts',
-        summary: 'Set a new password with a token',
+        summary: 'Reset your password',
         description:
-          'With the token from the mail, once. Sign in afterwards to get a key. Where the email was registered and never verified, the token makes a new account with it; the one before keeps its handle, keys and money, shows `email: null` from then on, and cannot sign in by email any more.',
+          'Sets a new password with the token from the email, which works once. Sign in afterwards to get an API key. If the email was registered but never verified, the token creates a new account with it; the earlier account keeps its handle, keys and money, but loses the email and can no longer sign in with it.',
         auth: 'none',
         body: z.strictObject({
           token: z.string().max(200),
@@ -106,17 +106,18 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
           revokeKeys,
           endWebhooks,
           name: field.name.optional().meta({
-            description: 'Of the new account, if there is to be one; otherwise the part of the email before the @.',
+            description:
+              'The name of the new account, if one is created. Defaults to the part of the email before the @.',
           }),
         }),
         examples: { body: { token: exampleToken, newPassword: 'a longer horse battery', revokeKeys: true } },
         returns: {
           200: {
-            description: 'The new password holds',
+            description: 'The password was changed',
             schema: z.object({
               ...set,
-              handle: z.string().meta({ description: 'Of the account that the password is for.' }),
-              isNewAccount: z.boolean().meta({ description: 'Whether the account was made by this call.' }),
+              handle: z.string().meta({ description: 'The handle of the account whose password was set.' }),
+              isNewAccount: z.boolean().meta({ description: 'Whether this request created the account.' }),
             }),
             example: {
               changed: true,

@@ -40,7 +40,7 @@ export async function requirePassword(
   );
   if (await throttle.matches({ accountId, ip: by.address, hash: account.hash, password })) return account;
   await noteFailure({ accountId, by });
-  throw accountErrors.wrong_password('This is not the current password of the account.');
+  throw accountErrors.wrong_password('The password does not match the current password of the account.');
 }
 
 /** Refuses a request whose password was changed concurrently. Locks the account's row. */
@@ -49,5 +49,8 @@ export async function requireSamePassword(tx: Transaction, accountId: bigint, ha
     accountId,
     hash,
   ]);
-  if (rowCount !== 1) throw accountErrors.wrong_password('Another request has just changed the password.');
+  if (rowCount !== 1)
+    throw accountErrors.wrong_password(
+      'Another request changed the password at the same time. Try again with the new password.',
+    );
 }

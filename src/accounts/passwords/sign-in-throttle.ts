@@ -130,7 +130,7 @@ function delayAfter(failures: number, { free, firstMs, longestMs }: Slowing): nu
 function tooMany(delayMs: number) {
   const seconds = Math.max(1, Math.ceil(delayMs / 1000));
   return accountErrors.too_many_attempts(
-    `Too many wrong passwords from your network. Try again in ${seconds} seconds.`,
+    `Your network sent too many wrong passwords. Try again in ${seconds} seconds.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

@@ -61,7 +61,7 @@ function explain(
   if (from === null) return undefined;
   return endsBefore
     ? `Your allow-list is on until ${from}; ${address} cannot be used before then.`
-    : `${address} is on your allow-list and can be used from ${from}.`;
+    : `${address} is on your allow-list but still in its waiting period. It can be used from ${from}.`;
 }
 
 export interface AddressRow {

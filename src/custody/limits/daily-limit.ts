@@ -49,10 +49,10 @@ export async function refuseBeyondDay(
   const room = value > limit ? undefined : await findRoom(tx, accountId, used + value - limit);
   const when =
     room === undefined
-      ? 'The amount exceeds the daily limit itself.'
-      : `Try again after ${room.toISOString()}, when earlier payments no longer count.`;
+      ? 'It exceeds the limit of a whole day: send less.'
+      : `Try again at ${room.toISOString()}, when earlier payments no longer count.`;
   throw limitErrors.daily_limit_reached(
-    `${text(left)} of your ${text(limit)} USDC per 24 hours are left, and this payment is worth ${text(value)}. ${when}`,
+    `This payment is worth ${text(value)} USDC, but only ${text(left)} of the 24-hour limit of ${text(limit)} USDC are left. ${when}`,
     {
       members: {
         limit: number(limit),

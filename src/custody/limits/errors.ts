@@ -5,11 +5,12 @@ export const limitErrors = defineErrors({
     status: 403,
     title: 'Daily limit reached',
     detail:
-      'It is more than this account may send outside within 24 hours. GET /account/withdrawal-limits says what is left.',
+      'This exceeds your account’s 24-hour limit on outgoing payments. GET /account/withdrawal-limits shows what is left and when more becomes available.',
   },
   address_not_allowed: {
     status: 403,
     title: 'Address not on the allow-list',
-    detail: 'Your allow-list is on, and this address is not on it. Add it with POST /account/withdrawal-addresses.',
+    detail:
+      'Your allow-list is on and does not contain this address, or the address is still in its waiting period. Add it with POST /account/withdrawal-addresses; GET shows from when it is usable.',
   },
 });

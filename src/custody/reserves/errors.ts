@@ -5,11 +5,11 @@ export const reserveErrors = defineErrors({
     status: 404,
     title: 'Snapshot not found',
     detail:
-      'There is no such snapshot, or its leaves are gone: they are kept for a day. Leave snapshotId out for the newest.',
+      'The snapshot does not exist, or its leaves are older than a day and no longer kept. Omit snapshotId to get the newest snapshot.',
   },
   proof_not_ready: {
     status: 503,
-    title: 'No proof yet',
-    detail: 'The first snapshot is being taken. Ask again in a moment.',
+    title: 'Proof not ready',
+    detail: 'The first snapshot is being taken. Try again in a moment.',
   },
 });

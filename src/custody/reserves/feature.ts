@@ -18,7 +18,7 @@ export const reserves: Feature<{
   commands: ReserveCommandParts;
 }> = {
   name: 'reserves',
-  chapters: [{ name: 'Reserves', description: 'Proof that the service holds what it owes.' }],
+  chapters: [{ name: 'Reserves', description: 'Proof that the service holds what it owes to its users.' }],
   commands: (program, { withMoney, say }) => addReserveCommands(program, withMoney, say),
   routes: (parts) => reserveRoutes(openReserves(parts)),
   metrics: (parts) => [reserveMetrics(openReserves(parts))],

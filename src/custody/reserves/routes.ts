@@ -7,7 +7,7 @@ import type { Reserves } from './reserves.ts';
 const chain = z.enum(chainIds);
 const asset = z.enum(assetIds);
 const snapshotId = z.string().min(1).max(100).optional();
-const amount = z.string().meta({ description: 'Decimal text, exact to the last digit.' });
+const amount = z.string().meta({ description: 'An exact decimal string.' });
 const hex = z.string().regex(/^[0-9a-f]+$/);
 
 export function reserveRoutes(reserves: Reserves): Route[] {
@@ -17,15 +17,15 @@ export function reserveRoutes(reserves: Reserves): Route[] {
 const reserveRow = z.object({
   chain,
   asset,
-  onChain: z.string().nullable().meta({ description: 'What our wallets hold at that block.' }),
-  owed: z.string().meta({ description: 'What the ledger owes: to users, merchants and the house itself.' }),
+  onChain: z.string().nullable().meta({ description: 'The balance of our wallets at that block.' }),
+  owed: z.string().meta({ description: 'What the ledger owes to users, merchants and the service itself.' }),
   inFlight: z.string().nullable().meta({
     description:
-      'What has left a balance and not yet our wallets, and what has come and is not credited yet; below zero what was credited in blocks after this one, or is owed to us.',
+      'Money taken from a balance that has not left our wallets yet, and deposits that are not credited yet. Negative for deposits credited from later blocks and for amounts owed to the service.',
   }),
-  difference: z.string().nullable().meta({ description: 'onChain less owed and inFlight: 0.' }),
+  difference: z.string().nullable().meta({ description: '`onChain` minus `owed` minus `inFlight`. It should be 0.' }),
   blockNumber: z.number().int().nullable(),
-  unavailable: z.string().optional().meta({ description: 'Only when the chain cannot be asked: why.' }),
+  unavailable: z.string().optional().meta({ description: 'Only if the chain is unavailable: the reason.' }),
 });
 
 const publishedProof = z.object({
@@ -44,13 +44,13 @@ function reservesRoute(reserves: Reserves): Route {
       method: 'GET',
       path: '/reserves',
       tag: 'Reserves',
-      summary: 'What we hold and what we owe',
+      summary: 'Retrieve the reserves',
       description:
-        'For each chain and asset, at one block and one moment of the ledger; where a chain is reached through several hosts each is asked, and the least that one of them shows is told. The roots under `proof` hold everybody’s balance; GET /account/proof shows you yours.',
+        'What the service holds and owes for each chain and asset, at one block and one moment of the ledger. If several nodes serve a chain, all are asked and the lowest balance is reported. The roots under `proof` commit to every user’s balance; GET /account/proof proves yours.',
       auth: 'none',
       query: z.strictObject({
         snapshotId: snapshotId.meta({
-          description: 'Shows the roots of an earlier snapshot. The newest when left out.',
+          description: 'Returns the roots of an earlier snapshot. Defaults to the newest.',
         }),
       }),
       returns: {
@@ -59,7 +59,7 @@ function reservesRoute(reserves: Reserves): Route {
           schema: z.object({
             reserves: z.array(reserveRow),
             at: z.iso.datetime(),
-            proof: publishedProof.nullable().meta({ description: 'Null until the first snapshot is taken.' }),
+            proof: publishedProof.nullable().meta({ description: 'Null until the first snapshot exists.' }),
           }),
           example: {
             reserves: [
@@ -103,24 +103,24 @@ function proofRoute(reserves: Reserves): Route {
       method: 'GET',
       path: '/account/proof',
       tag: 'Reserves',
-      summary: 'The proof that your balance is part of what we owe',
+      summary: 'Retrieve the proof of your balance',
       description:
-        'Your balance is cut into parts, each a leaf of a tree whose root is published under GET /reserves. scripts/verify-proof.mjs checks the answer offline. It shows nothing of anybody else.',
+        'Proves that your balance is part of what the service owes. Your balance is split into parts, each a leaf of a Merkle sum tree whose root is published under GET /reserves. scripts/verify-proof.mjs verifies the response offline. The proof reveals nothing about other accounts.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({
         chain: chain.optional(),
         asset: asset.optional(),
-        snapshotId: snapshotId.meta({ description: 'An earlier snapshot, of the last day. The newest when left out.' }),
+        snapshotId: snapshotId.meta({ description: 'An earlier snapshot of the last day. Defaults to the newest.' }),
       }),
       examples: { query: { chain: 'MATIC', asset: 'USDC' } },
       returns: {
         200: {
-          description: 'One proof for each chain and asset that you had something of',
+          description: 'One proof for each chain and asset that you held',
           schema: z.object({
             snapshotId: z.string(),
             at: z.iso.datetime(),
-            owner: z.string().meta({ description: 'Your handle. It is part of every leaf.' }),
+            owner: z.string().meta({ description: 'Your handle, which is part of every leaf.' }),
             proofs: z.array(
               z.object({ chain, asset, balance: amount, root: hex, total: amount, leaves: z.array(openLeaf) }),
             ),

@@ -3,6 +3,6 @@ import { type WalletParts, walletRoutes } from './wallet-routes.ts';
 
 export const wallets: Feature<{ serving: WalletParts }> = {
   name: 'wallets',
-  chapters: [{ name: 'Wallets', description: 'Where you are paid into from outside, and what has arrived.' }],
+  chapters: [{ name: 'Wallets', description: 'Deposit addresses, and the deposits that arrived at them.' }],
   routes: walletRoutes,
 };

@@ -10,7 +10,7 @@ export async function refuseSilent(silentChains: SilentChains, ...needed: readon
   const name = needed.find((chain) => silent.includes(chain));
   if (name === undefined) return;
   throw silentErrors.chain_not_available(
-    `${chains[name].name} has not answered for a minute. Nothing was moved. Try again later; requests that do not need this chain work.`,
+    `${chains[name].name} has not responded for a minute. No money was moved. Try again later; operations on other chains still work.`,
     tryAgain,
   );
 }

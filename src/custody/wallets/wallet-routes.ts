@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Network, Networks } from '../../chains/network.ts';
+import type { Networks } from '../../chains/network.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import type { Database } from '../../kernel/db/database.ts';
@@ -9,11 +9,11 @@ import type { Once } from '../../ledger/idempotency.ts';
 import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import { depositTokens } from './deposit-tokens.ts';
-import { walletErrors } from './errors.ts';
+import { requireNetwork, walletErrors } from './errors.ts';
 import { keepersOn } from './kept-chains.ts';
 import { orUnavailable } from './or-unavailable.ts';
 import type { WalletProvider } from './provider.ts';
-import { openUserWallet, type UserWallet } from './user-wallets.ts';
+import { openUserWallet } from './user-wallets.ts';
 
 export interface WalletParts {
   readonly db: Database;
@@ -22,16 +22,15 @@ export interface WalletParts {
   readonly networks: Networks;
 }
 
-const chain = z.enum(chainIds, { error: `must be one of ${chainIds.join(', ')}` });
+const chain = z.enum(chainIds);
 
-/** "ETH is taken as WETH and MATIC as WMATIC": coins whose tokens have another name. */
+/** "ETH is accepted as WETH and MATIC as WMATIC": coins whose tokens have another name. */
 const takenAs = listed(
   coins
     .filter((coin) => assets[coin].token.symbol !== coin)
-    .map((coin, index) => `${coin}${index === 0 ? ' is taken' : ''} as ${assets[coin].token.symbol}`),
+    .map((coin, index) => `${coin}${index === 0 ? ' is accepted' : ''} as ${assets[coin].token.symbol}`),
 );
 
-/** Where an account is paid into. */
 export function walletRoutes(parts: WalletParts): Route[] {
   return [walletRoute(parts), depositAddressRoute(parts)];
 }
@@ -43,8 +42,8 @@ function walletRoute(parts: WalletParts): Route {
       method: 'POST',
       path: '/circle/wallet',
       tag: 'Wallets',
-      summary: 'Get your wallet',
-      description: 'Registration has made it already; calling this again changes nothing.',
+      summary: 'Create your wallet',
+      description: 'Registration creates the wallet, so this normally returns the existing one.',
       auth: 'key',
       scope: 'manage',
       idempotent: true,
@@ -53,7 +52,7 @@ function walletRoute(parts: WalletParts): Route {
           description: 'Your wallet on Polygon',
           schema: z.object({
             walletId: z.string(),
-            existing: z.boolean().meta({ description: 'Whether it was there before this request.' }),
+            existing: z.boolean().meta({ description: 'Whether the wallet existed before this request.' }),
           }),
           example: { walletId: 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x', existing: true },
         },
@@ -61,7 +60,7 @@ function walletRoute(parts: WalletParts): Route {
       errors: [dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, idempotency }) => {
-      const { wallet, existing } = await openWallet(parts, caller.accountId, homeChain);
+      const { wallet, existing } = await orUnavailable(openUserWallet(parts, caller.accountId, homeChain));
       return parts.once({ caller, idempotency }, async (tx) => {
         if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
         return ok({ walletId: wallet.id, existing });
@@ -77,8 +76,8 @@ function depositAddressRoute(parts: WalletParts): Route {
       method: 'GET',
       path: '/circle/deposit-address',
       tag: 'Wallets',
-      summary: 'Where to send you tokens',
-      description: `What arrives is credited by itself, once the chain has confirmed it: on Polygon to the balance that you spend from. On another chain where you have a cross-chain wallet (made by \`POST /cross-chain/wallet\` or by a cross-chain transfer) it stays in your balance there; everywhere else USDC is carried to Polygon by itself, once it is worth the gas. EURC always stays where it arrives. Asking for an address makes no cross-chain wallet. On Polygon ${takenAs}: native coin is not credited. Send only the currencies that are named; other tokens are not credited.`,
+      summary: 'Retrieve your deposit address',
+      description: `Deposits are credited automatically once the chain has confirmed them. On Polygon they go to your spendable balance. On another chain where you have a cross-chain wallet (from \`POST /cross-chain/wallet\` or a cross-chain transfer) they stay in your balance there; otherwise USDC is bridged to Polygon automatically once the amount is worth the gas. EURC always stays on its chain. This request does not create a cross-chain wallet. On Polygon ${takenAs}; native coins are not credited. Send only the listed currencies: other tokens are not credited.`,
       auth: 'key',
       scope: 'read',
       query: z.strictObject({ chain: chain.default(homeChain) }),
@@ -92,8 +91,8 @@ function depositAddressRoute(parts: WalletParts): Route {
             currencies: z.array(holding),
             arrivals: z
               .enum(['stay', 'carried_home'])
-              .meta({ description: 'What becomes of USDC that arrives there now.' }),
-            note: z.string().meta({ description: 'The same for the person, word by word.' }),
+              .meta({ description: 'Whether USDC that arrives stays on this chain or is bridged to Polygon.' }),
+            note: z.string().meta({ description: 'Instructions for the sender. Show them verbatim.' }),
           }),
           example: {
             chain: 'MATIC',
@@ -107,8 +106,8 @@ function depositAddressRoute(parts: WalletParts): Route {
       errors: [walletErrors.chain_not_available],
     },
     async ({ caller, query }) => {
-      const network = reachable(parts.networks, query.chain);
-      const { wallet } = await openWallet(parts, caller.accountId, query.chain);
+      const network = requireNetwork(parts.networks, query.chain);
+      const { wallet } = await orUnavailable(openUserWallet(parts, caller.accountId, query.chain));
       const stays = (await keepersOn(parts.db, query.chain, [caller.accountId])).has(caller.accountId);
       return ok({
         chain: query.chain,
@@ -124,24 +123,7 @@ function depositAddressRoute(parts: WalletParts): Route {
 function note(id: ChainId, { stays }: { readonly stays: boolean }): string {
   const { name } = chains[id];
   if (id === homeChain)
-    return `Send on ${name} only. What arrives can be spent at once. ${takenAs}; native coin is not credited.`;
-  if (stays) return `Send on ${name} only. What arrives stays in your balance on ${name}.`;
-  return `Send on ${name} only. USDC that arrives is carried to ${chains[homeChain].name} by itself, once it is worth the gas, and can be spent there; until then it waits. To keep it on ${name}, make a wallet there first: POST /cross-chain/wallet.`;
-}
-
-function reachable(networks: Networks, id: ChainId): Network {
-  const network = networks.get(id);
-  if (network !== undefined) return network;
-  throw walletErrors.chain_not_available(
-    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
-  );
-}
-
-/** A provider that is away for a moment is our trouble, not the caller's: they may ask again. */
-async function openWallet(
-  parts: WalletParts,
-  accountId: bigint,
-  id: ChainId,
-): Promise<{ readonly wallet: UserWallet; readonly existing: boolean }> {
-  return orUnavailable(openUserWallet(parts, accountId, id));
+    return `Send on ${name} only. Deposits can be spent immediately. ${takenAs}; native coins are not credited.`;
+  if (stays) return `Send on ${name} only. Deposits stay in your balance on ${name}.`;
+  return `Send on ${name} only. USDC is bridged to ${chains[homeChain].name} automatically once the amount is worth the gas, and can be spent there. To keep it on ${name}, create a wallet there first: POST /cross-chain/wallet.`;
 }

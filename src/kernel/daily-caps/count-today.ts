@@ -28,7 +28,7 @@ export async function capReached(db: Queryable, kind: CappedKind): Promise<Probl
   const { most, named } = dailyCaps[kind];
   const seconds = await secondsLeftToday(db);
   return dailyCapErrors.daily_cap_reached(
-    `This account has reached its daily cap of ${most} ${named} (UTC). Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
+    `The account has reached its daily limit of ${most} ${named}; days are in UTC. Try again in ${seconds} seconds, or ask the operator for an enterprise account.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

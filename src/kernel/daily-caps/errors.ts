@@ -5,6 +5,6 @@ export const dailyCapErrors = defineErrors({
     status: 429,
     title: 'Daily cap reached',
     detail:
-      'The account has reached its cap for today (UTC). Wait for the number of seconds in Retry-After. Enterprise accounts have no such cap.',
+      'The account has reached its daily limit for this operation; days are in UTC. Wait the number of seconds in Retry-After, then try again. Enterprise accounts have no such limit.',
   },
 });

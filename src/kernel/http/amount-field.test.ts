@@ -40,12 +40,12 @@ test.each([
   ['5.', 'must be a decimal number such as 12.5'],
   [-5, 'must be more than 0'],
   ['0.00', 'must be more than 0'],
-  [1e-7, 'must have at most 6 decimals, which is all that USDC has'],
-  ['0.0000001', 'must have at most 6 decimals, which is all that USDC has'],
+  [1e-7, 'must have at most 6 decimals for USDC'],
+  ['0.0000001', 'must have at most 6 decimals for USDC'],
   ['900000001', 'must be at most 900000000'],
-  [null, 'must be a number such as 12.5, or the same as text'],
-  [true, 'must be a number such as 12.5, or the same as text'],
-  [[5], 'must be a number such as 12.5, or the same as text'],
+  [null, 'must be a number such as 12.5, or a decimal string'],
+  [true, 'must be a number such as 12.5, or a decimal string'],
+  [[5], 'must be a number such as 12.5, or a decimal string'],
 ])('%j is refused', (given, why) => {
   expect(refusalOf(given)).toContain(`${why}.`);
 });

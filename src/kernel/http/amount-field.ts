@@ -5,24 +5,22 @@ import { listed } from '../../money/in-words.ts';
 import { amountFromNumber, amountFromText, shortestDecimal } from '../../money/parse-amount.ts';
 import { httpErrors } from './errors.ts';
 
-/** The currencies that people send one another. */
 export const currency = z.enum(currencies, { error: `must be ${listed(currencies, 'or')}` });
 
-/** Everything that people hold: the currencies, and coins with eighteen decimals beside them. */
+/** The currencies, and the coins with 18 decimals. */
 export const holding = z.enum(holdings, { error: `must be one of ${holdings.join(', ')}` });
 
-/** How an amount is answered: see `toFigure`. */
+/** An amount in a response: see `toFigure`. */
 export const figure = z.union([z.number(), z.string()]);
 
-/** For descriptions of one. */
-export const figureInWords = `A number in ${listed(currencies)}, decimal text in ${listed(coins)}.`;
+export const figureInWords = `A number for ${listed(currencies)}, a decimal string for ${listed(coins)}.`;
 
-/** A number in USDC and EURC. An amount of a coin has more digits than any number keeps, so it is always decimal text. */
+/** A number for USDC and EURC. Coins have more digits than a JSON number can hold, so they are decimal strings. */
 export function toFigure(amount: Amount): number | string {
   return isCurrency(amount.asset) ? toJsonNumber(amount) : toDecimalText(amount);
 }
 
-/** An amount as a request gives it: 50, "50" and "50.00" are the same one. */
+/** An amount in a request: 50, "50" and "50.00" are equal. */
 export class GivenAmount {
   readonly given: number | string;
 
@@ -31,8 +29,8 @@ export class GivenAmount {
   }
 
   /**
-   * One form for all spellings, by which a request that is sent again is recognised: a number where one is exact, otherwise the shortest
-   * decimal text. What is no amount stays as it is, and is refused by whoever reads it.
+   * One form for all spellings, so that the request hash recognises a retry: a number where that is exact, otherwise the shortest
+   * decimal string. An invalid amount stays as given; `amountOrRefuse` refuses it.
    */
   toJSON(): number | string {
     const text = shortestDecimal(typeof this.given === 'number' ? expandExponent(String(this.given)) : this.given);
@@ -41,14 +39,11 @@ export class GivenAmount {
   }
 }
 
-/**
- * A JSON number or decimal text, in a body or a query. How many decimals it may have depends on the currency, so it is read together
- * with that, by `amountOrRefuse`.
- */
+/** The allowed decimals depend on the currency, so `amountOrRefuse` parses the amount together with it. */
 export const amountField = z
-  .union([z.number(), z.string()], { error: 'must be a number such as 12.5, or the same as text' })
+  .union([z.number(), z.string()], { error: 'must be a number such as 12.5, or a decimal string' })
   .transform((given) => new GivenAmount(given))
-  .meta({ description: 'A number or decimal text, more than 0, with at most 6 decimals.' });
+  .meta({ description: 'A number or decimal string greater than 0, with at most 6 decimals.' });
 
 export function amountOrRefuse(asset: Asset, value: GivenAmount | number | string, path = 'amount'): Amount {
   const given = value instanceof GivenAmount ? value.given : value;

@@ -3,7 +3,6 @@ import type { Auth, EventKind, Route, RouteRequest, RouteSpec, StreamAnswer } fr
 
 type EventKinds = Readonly<Record<string, EventKind>>;
 
-/** An event as a handler gives it: its name and, checked against the declaration, what it says. */
 type StreamEvent<Kinds extends EventKinds> = {
   [Name in keyof Kinds & string]: { readonly event: Name; readonly data: z.input<Kinds[Name]['schema']> };
 }[keyof Kinds & string];
@@ -13,18 +12,17 @@ type StreamSpec<A extends Auth, Query, Params, Kinds extends EventKinds> = Omit<
   'method' | 'returns' | 'body' | 'idempotent'
 > & {
   readonly description: string;
-  /** What it tells, by the name of the event. `error` is every stream's: a problem, after which nothing comes. */
+  /** By event name. Every stream also has `error`: a problem, and the last event. */
   readonly events: Kinds;
 };
 
 type Schema = z.ZodType;
 
-/** What a handler returns: it tells one event after the other until it is done or the signal says that nobody listens. */
 export type Telling<Kinds extends EventKinds> = (signal: AbortSignal) => AsyncIterable<StreamEvent<Kinds>>;
 
 /**
- * Declares a route that answers with Server-Sent Events. What is refused before the first event is a problem with its
- * status, as everywhere; what fails later is an `error` event with the same problem in it.
+ * Declares a route that responds with Server-Sent Events. A failure before the first event is a problem with its status, as
+ * elsewhere; a later one is an `error` event that holds the problem.
  */
 export function defineStream<
   const A extends Auth,

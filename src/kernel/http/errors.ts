@@ -1,67 +1,73 @@
 import { defineErrors } from './problem.ts';
 
-/** Errors that any route may answer with. */
 export const httpErrors = defineErrors({
   invalid_request: {
     status: 400,
     title: 'Invalid request',
-    detail: 'The request does not have the form that this operation asks for; `errors` says where.',
+    detail:
+      'The request is not valid for this operation. `errors` lists each invalid field and why; fix them and send it again.',
   },
   unauthorized: {
     status: 401,
-    title: 'A valid API key is needed',
-    detail: 'Send the header "Authorization: Bearer <API key>" with a key that was neither revoked nor has expired.',
+    title: 'API key missing or invalid',
+    detail:
+      'The request has no API key, or the key is unknown, revoked or expired. Send the header "Authorization: Bearer <API key>" with a valid key.',
   },
   scope_required: {
     status: 403,
-    title: 'The key may not do this',
+    title: 'Key lacks the required scope',
     detail:
-      'The key is valid and may do less than this operation needs; `scope` says what is missing. Use a key that may, or sign in for one that may do everything.',
+      'The API key is valid but lacks the scope that this operation requires: `scope`. Use a key with that scope, or sign in to get a key with all scopes.',
   },
-  forbidden: { status: 403, title: 'Not allowed', detail: 'This is not allowed for your account.' },
-  not_found: { status: 404, title: 'Not found', detail: 'There is nothing at this address.' },
+  forbidden: { status: 403, title: 'Not allowed', detail: 'Your account may not do this. Contact the operator.' },
+  not_found: { status: 404, title: 'Not found', detail: 'Nothing exists at this URL. Check the path.' },
   method_not_allowed: {
     status: 405,
     title: 'Method not allowed',
-    detail: 'This address exists, but not for this method; the Allow header names the ones it takes.',
+    detail: 'This URL does not support the request method. Use one of the methods in the Allow header.',
   },
-  conflict: { status: 409, title: 'Conflict', detail: 'The present state does not allow this.' },
+  conflict: { status: 409, title: 'Conflict', detail: 'The current state does not allow this operation.' },
   idempotency_in_progress: {
     status: 409,
-    title: 'The first request with this Idempotency-Key is still running',
-    detail: 'Wait a moment and send the same request again: you will get the answer of the first one.',
+    title: 'Idempotent request in progress',
+    detail:
+      'The first request with this Idempotency-Key is still running. Wait a moment and send the same request again to get its response.',
   },
-  payload_too_large: { status: 413, title: 'Body too large', detail: 'A request body may hold at most 64 KiB.' },
+  payload_too_large: {
+    status: 413,
+    title: 'Request body too large',
+    detail: 'The request body exceeds 64 KiB. Send a smaller one.',
+  },
   unsupported_media_type: {
     status: 415,
     title: 'Unsupported media type',
-    detail: 'The body is not sent as JSON. Send JSON with the header "Content-Type: application/json".',
+    detail: 'The request body was not sent as JSON. Send JSON with the header "Content-Type: application/json".',
   },
   idempotency_mismatch: {
     status: 422,
-    title: 'Idempotency-Key used for another request',
-    detail: 'This Idempotency-Key already belongs to a different request. Use a new key for a new request.',
+    title: 'Idempotency-Key already used',
+    detail: 'This Idempotency-Key was used for a different request. Use a new key for each new request.',
   },
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    detail: 'The limit of requests a minute is reached. Retry-After says how many seconds to wait.',
+    detail: 'The rate limit per minute is reached. Wait the number of seconds in Retry-After, then try again.',
   },
   internal_error: {
     status: 500,
-    title: 'Something went wrong on our side',
+    title: 'Internal error',
     detail:
-      'The fault is ours and has been logged under this requestId. Retrying with the same Idempotency-Key is safe.',
+      'The service failed unexpectedly and logged the error under this requestId. Retrying with the same Idempotency-Key is safe.',
   },
   outcome_unknown: {
     status: 503,
-    title: 'The outcome is not known',
+    title: 'Outcome unknown',
     detail:
-      'The connection to the database was lost while this was being written, so it happened or it did not. Send the same request with the same Idempotency-Key: you will get its answer. Without a key, look at your history first.',
+      'The database connection was lost during the commit, so the operation may or may not have happened. Send the same request with the same Idempotency-Key to get its result. Without a key, check your history before you retry.',
   },
   unavailable: {
     status: 503,
-    title: 'Unavailable for a moment',
-    detail: 'The service cannot answer right now. Retrying with the same Idempotency-Key is safe.',
+    title: 'Temporarily unavailable',
+    detail: 'The service cannot process the request right now. Retrying with the same Idempotency-Key is safe.',
   },
 });

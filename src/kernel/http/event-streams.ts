@@ -62,7 +62,8 @@ export function createEventStreams({
       for await (const event of untilAborted(stream(over.signal), over.signal)) {
         await write(lines, eventText(checked(route, event)), patienceMs);
       }
-      if (over.signal.reason === stopping) throw httpErrors.unavailable('The service is stopping. Reconnect.');
+      if (over.signal.reason === stopping)
+        throw httpErrors.unavailable('The service is shutting down. Send the request again.');
     } catch (error) {
       const problem = toProblem(error);
       if (problem.status >= 500 && problem !== error) logger.error({ err: error, requestId }, 'a stream failed');

@@ -13,7 +13,7 @@ const { atOnce, perAccount, patienceMs } = usualLongAnswerLimits;
 /** What the interface is about itself. Its one operation describes all others, so it is added when they are all there. */
 export const service: Feature<{ settings: ServiceSettings; working: { readonly db: Database } }> = {
   name: 'service',
-  chapters: [{ name: 'Service', description: 'The service about itself.' }],
+  chapters: [{ name: 'Service', description: 'The description of this API.' }],
   settings: defineSettings({
     // None of them can be switched off: whatever is allowed here is bounded.
     variables: {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRoute, ok, type Route } from './define-route.ts';
 import { buildOpenApi, type Chapter, type OpenApiDocument } from './openapi.ts';
 
-/** Adds the operation that describes all operations, itself included. The document is built when first asked for. */
+/** Adds the operation that returns the OpenAPI document. The document includes it, and is built on first use. */
 export function describeRoutes(
   routes: readonly Route[],
   chapters: readonly Chapter[],
@@ -19,7 +19,7 @@ export function describeRoutes(
       method: 'GET',
       path: '/openapi.json',
       tag: 'Service',
-      summary: 'This description, as OpenAPI 3.1',
+      summary: 'Retrieve the OpenAPI 3.1 document',
       auth: 'none',
       returns: {
         200: {

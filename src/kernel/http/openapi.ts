@@ -26,26 +26,25 @@ export interface OpenApiOperation extends Json {
   readonly parameters: readonly Json[];
   readonly requestBody?: Json;
   readonly responses: Readonly<Record<string, Json>>;
-  /** What the key must be allowed to do. Absent where no key is needed. */
+  /** Absent where no key is needed. */
   readonly 'x-scope'?: Scope | 'any';
-  /** What a key must be allowed to do that is sent although none is needed. */
+  /** The scope that an optional key needs. */
   readonly 'x-scope-of-key'?: Scope;
 }
 
 export interface Chapter {
   readonly name: string;
   readonly description: string;
-  /** Of what takes its time: the states it passes, for a picture in the reference. */
+  /** The states of a long-running operation, drawn in the reference. */
   readonly states?: StatePicture;
 }
 
-/** The usual way, top to bottom, and where it ends when it fails. */
+/** The usual path, top to bottom, and the failed state. */
 export interface StatePicture {
   readonly caption: string;
   readonly way: readonly {
     readonly state: string;
     readonly meaning: string;
-    /** From here it may fail; from the others it cannot. */
     readonly mayFail?: true;
   }[];
   readonly failed: { readonly state: string; readonly meaning: string };
@@ -53,7 +52,6 @@ export interface StatePicture {
 
 const interfaceVersion = '3.0.0';
 
-/** The OpenAPI 3.1 description of the routes: everything in it comes from their declarations. */
 export function buildOpenApi(
   routes: readonly Route[],
   publicUrl: string,
@@ -71,7 +69,7 @@ export function buildOpenApi(
       title: 'Paywright',
       version: interfaceVersion,
       description:
-        'Stablecoin payments for AI agents and the people who own them. In a request body, null counts as left out, except with PATCH, where it clears a field.',
+        'Stablecoin payments for AI agents and the people who own them. In a request body, null is treated as omitted, except with PATCH, where it clears a field.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${publicUrl}/api` }],
@@ -142,13 +140,13 @@ function successResponses(spec: Route['spec']): Record<string, Json> {
   );
 }
 
-/** OpenAPI has no words for events, so their schemas stand in a member of our own, and the example shows each of them. */
+/** OpenAPI cannot describe events, so `x-events` holds their schemas and the example shows one of each. */
 function streamResponse(events: NonNullable<Route['spec']['events']>): Json {
   const kinds = Object.entries(events);
   return {
     description: `Server-Sent Events. ${kinds
       .map(([name, { description }]) => `\`${name}\`: ${description}`)
-      .join('. ')}. \`error\`: it failed, and this problem says why; nothing comes after it`,
+      .join('. ')}. \`error\`: the stream failed; the problem says why, and no event follows`,
     headers: rateLimitHeaders,
     content: {
       'text/event-stream': {
@@ -163,7 +161,7 @@ function streamResponse(events: NonNullable<Route['spec']['events']>): Json {
   };
 }
 
-/** Errors with one status share a response; each code has its own example. */
+/** Errors with the same status share a response; each code has its own example. */
 function errorResponses(spec: Route['spec'], publicUrl: string): Record<string, Json> {
   const kinds = errorsOf(spec);
   const statuses = [...new Set(kinds.map((kind) => kind.status))];
@@ -190,7 +188,7 @@ function errorResponse(kinds: readonly ErrorKind[], publicUrl: string): Json {
   };
 }
 
-/** What a route declares, and what every route like it may answer. */
+/** The declared errors, and those that every such route may return. */
 function errorsOf(spec: Route['spec']): ErrorKind[] {
   const takesInput = spec.body !== undefined || spec.query !== undefined || spec.params !== undefined;
   const kinds = [
@@ -248,18 +246,18 @@ const idempotencyParameter = {
   in: 'header',
   required: false,
   description:
-    'Makes the request safe to send again: the same key with the same request answers the first success again, kept for at least 24 hours.',
+    'Makes the request safe to retry: the same request with the same key returns the response of the first success, which is kept for at least 24 hours.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
 const rateLimitHeaders = {
   'RateLimit-Policy': {
-    description: 'The limit: q requests in w seconds.',
+    description: 'The rate limit: `q` requests per window of `w` seconds.',
     schema: { type: 'string' },
     example: '"default";q=60;w=60',
   },
   RateLimit: {
-    description: 'What is left: r requests; more in t seconds.',
+    description: '`r` requests remain; the window resets in `t` seconds.',
     schema: { type: 'string' },
     example: '"default";r=59;t=60',
   },
@@ -270,20 +268,19 @@ const problemSchema = {
   description: 'Every error, as application/problem+json (RFC 9457). Branch on `code`, which never changes.',
   required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
   properties: {
-    type: { type: 'string', format: 'uri', description: 'Where this error is explained.' },
+    type: { type: 'string', format: 'uri', description: 'A link to the documentation of this error.' },
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: {
       type: 'string',
-      description:
-        'What happened this time and what to do about it, in the words of a shop where it is the shop that refuses.',
+      description: 'What happened and what to do. If a shop refused the request, this may be the shop’s own text.',
       'x-untrusted': true,
     },
     code: { type: 'string', description: 'Stable, snake_case.' },
-    requestId: { type: 'string', description: 'Quote it when you ask for help.' },
+    requestId: { type: 'string', description: 'Include it when you ask for support.' },
     errors: {
       type: 'array',
-      description: 'For invalid_request: what is wrong where.',
+      description: 'For `invalid_request`: the invalid fields.',
       items: {
         type: 'object',
         required: ['path', 'message'],
@@ -292,7 +289,7 @@ const problemSchema = {
     },
   },
   additionalProperties: {
-    description: 'What else there is to know, by the `code`: an address of a shop, or what a seller has answered.',
+    description: 'Further members depend on `code`, such as a shop’s URL or a seller’s response.',
     'x-untrusted': true,
   },
 };

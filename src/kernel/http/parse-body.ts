@@ -43,7 +43,9 @@ function parseText(text: string): unknown {
     return parse(text, { protoAction: 'error', constructorAction: 'error' });
   } catch (error) {
     if ((error as Error).message.includes('forbidden prototype property')) {
-      throw httpErrors.invalid_request('The body names a property that is not allowed ("__proto__" or "constructor").');
+      throw httpErrors.invalid_request(
+        'The body contains a property name that is not allowed ("__proto__" or "constructor").',
+      );
     }
     throw httpErrors.invalid_request('The body is not valid JSON.');
   }

@@ -1,7 +1,7 @@
 import { httpErrors } from './errors.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 
-/** Reads the query of a URL. A parameter given twice is ambiguous, and so refused rather than guessed. */
+/** A repeated parameter is ambiguous, so it is refused. */
 export function parseQuery(url: string): Record<string, string> {
   const start = url.indexOf('?');
   const query: Record<string, string> = Object.create(null) as Record<string, string>;
@@ -10,7 +10,7 @@ export function parseQuery(url: string): Record<string, string> {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = decode(equals === -1 ? pair : pair.slice(0, equals));
-    if (name in query) throw httpErrors.invalid_request('A query parameter is given twice.');
+    if (name in query) throw httpErrors.invalid_request('A query parameter is repeated. Send each parameter once.');
     query[name] = decode(equals === -1 ? '' : pair.slice(equals + 1));
   }
   return query;

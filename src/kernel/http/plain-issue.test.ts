@@ -41,11 +41,11 @@ describe('a schema without messages of its own', () => {
     ['nothing', z.number().positive(), 0, 'must be more than 0'],
     ['the limit itself', z.number().lt(5), 5, 'must be less than 5'],
     ['a step', z.number().multipleOf(5), 6, 'must be a multiple of 5'],
-    ['another pattern', z.string().regex(/^a$/), 'b', 'does not have the right form'],
+    ['another pattern', z.string().regex(/^a$/), 'b', 'has an invalid format'],
     ['no email', z.email(), 'x', 'must be an email address'],
     ['no URL', z.url(), 'x', 'must be a URL such as https://example.com/page'],
     ['no moment', z.iso.datetime(), 'x', 'must be a date and time such as 2027-01-31T12:00:00Z'],
-    ['an id of a strange kind', z.cuid2(), '!', 'does not have the right form'],
+    ['an id of a strange kind', z.cuid2(), '!', 'has an invalid format'],
     ['another beginning', z.string().startsWith('pa_'), 'x', 'must begin with "pa_"'],
     ['another end', z.string().endsWith('_x'), 'y', 'must end with "_x"'],
     ['something left out', z.string().includes('@'), 'y', 'must contain "@"'],
@@ -66,8 +66,8 @@ describe('a schema without messages of its own', () => {
       'must be one of a',
     ],
     ['a refusal without a reason', z.string().refine(() => false), 'x', 'is not valid here'],
-    ['a wrong name', z.record(z.string().max(1), z.string()), { long: 'x' }, 'has a name that is not allowed'],
-    ['a wrong entry', z.map(z.string(), z.string()), new Map([[{}, 'x']]), 'has a name that is not allowed'],
+    ['a wrong name', z.record(z.string().max(1), z.string()), { long: 'x' }, 'has a key that is not allowed'],
+    ['a wrong entry', z.map(z.string(), z.string()), new Map([[{}, 'x']]), 'has a key that is not allowed'],
   ];
   test.each(cases)('%s', (_what, field, value, message) => {
     expect(said(field, value)).toBe(message);

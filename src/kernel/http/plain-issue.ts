@@ -4,8 +4,8 @@ type RawIssue = z.core.$ZodRawIssue;
 type Sized = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig;
 
 /**
- * What is wrong, in our words, for every kind of issue that zod knows. Given to each parse as its error map, so that a schema without
- * messages of its own never shows the library's. A message begins with a verb: the name of the field stands before it.
+ * The error map of every parse, so that clients never see zod's own messages. A message begins with a verb, because the name of the
+ * field precedes it.
  */
 export function plainIssue(raw: RawIssue): string {
   const issue = raw as z.core.$ZodIssue & { readonly input?: unknown };
@@ -27,11 +27,11 @@ export function plainIssue(raw: RawIssue): string {
     case 'invalid_union':
       return unionSentence(issue);
     case 'invalid_key':
-      return 'has a name that is not allowed';
+      return 'has a key that is not allowed';
     case 'invalid_element':
       return 'has an entry that is not allowed';
     case 'unrecognized_keys':
-      return 'has a field that this operation does not have';
+      return 'has a field that this operation does not accept';
     default:
       return 'is not valid here';
   }
@@ -99,7 +99,6 @@ const formats: Readonly<Record<string, string>> = {
   uppercase: 'in upper case',
 };
 
-/** The formats that name a part of the text. */
 interface Parts {
   readonly prefix?: string;
   readonly suffix?: string;
@@ -111,19 +110,19 @@ function formatSentence(issue: z.core.$ZodIssueInvalidStringFormat & Parts): str
   if (issue.format === 'ends_with') return `must end with "${issue.suffix}"`;
   if (issue.format === 'includes') return `must contain "${issue.includes}"`;
   const known = formats[issue.format];
-  return known === undefined ? 'does not have the right form' : `must be ${known}`;
+  return known === undefined ? 'has an invalid format' : `must be ${known}`;
 }
 
-/** Of a union that a field decides: what that field may be. */
+/** The values of the deciding field of a discriminated union. */
 interface Discriminated {
   readonly options?: readonly z.core.util.Primitive[];
 }
 
-/** The options that are no more than another type are named; of a list of the same complaint one is enough. */
+/** Merges the messages of all options: "must be a number or a string". */
 function unionSentence({ errors, options }: z.core.$ZodIssueInvalidUnion & Discriminated): string {
   if (options !== undefined) return `must be one of ${options.map(String).join(', ')}`;
   const said = [...new Set(errors.map(([first]) => first?.message ?? 'is not valid here'))];
-  if (said.length === 0) return 'is not one of the forms that this operation takes';
+  if (said.length === 0) return 'has a form that this operation does not accept';
   const kinds = said.map((message) => /^must be (.+)$/.exec(message)?.[1]);
   if (kinds.every((kind) => kind !== undefined)) return `must be ${kinds.join(' or ')}`;
   return said.join(', or ');

@@ -1,4 +1,3 @@
-/** One thing wrong with a request: where, and what. */
 export interface FieldError {
   readonly path: string;
   readonly message: string;
@@ -7,11 +6,11 @@ export interface FieldError {
 export interface ProblemExtras {
   readonly errors?: readonly FieldError[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further members of the body, such as the price that is asked now. */
+  /** Further members of the body, such as the current price. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-/** A refusal that the caller is told about, as application/problem+json (RFC 9457). */
+/** An error response, sent as application/problem+json (RFC 9457). */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: string;
@@ -28,7 +27,7 @@ export class Problem extends Error {
   }
 }
 
-/** A kind of problem, declared once by the feature that raises it. Call it to make one. */
+/** A kind of problem, declared once by its feature. Call it to create a problem. */
 export interface ErrorKind {
   (detail?: string, extras?: ProblemExtras): Problem;
   readonly code: string;
@@ -40,7 +39,7 @@ export interface ErrorKind {
 interface ErrorSpec {
   readonly status: number;
   readonly title: string;
-  /** What a developer reads at night: what happened and what to do about it. */
+  /** What happened, why, and what to do. */
   readonly detail: string;
 }
 

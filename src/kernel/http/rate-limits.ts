@@ -141,7 +141,7 @@ export function applyRefusal({ limit, decision }: Counted): void {
 export function tooManyRequests(limit: number, resetMs: number) {
   const seconds = Math.max(1, Math.ceil(resetMs / 1000));
   return httpErrors.rate_limited(
-    `The limit of ${limit} requests per minute is reached. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
+    `The rate limit of ${limit} requests a minute is reached. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and try again.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

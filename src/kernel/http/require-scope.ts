@@ -9,8 +9,11 @@ export function refuseNarrowKey({ scope, scopeOfKey }: Route['spec'], caller: Ca
 }
 
 export function scopeRequired(missing: Scope) {
-  return httpErrors.scope_required(`This key lacks the scope \`${missing}\`. Use a key that has it.`, {
-    members: { scope: missing },
-    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missing}"` },
-  });
+  return httpErrors.scope_required(
+    `This key lacks the scope \`${missing}\`. Use a key that has it, or sign in to get a key with all scopes.`,
+    {
+      members: { scope: missing },
+      headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missing}"` },
+    },
+  );
 }

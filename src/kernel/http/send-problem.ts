@@ -6,7 +6,6 @@ import { NoPlace } from '../places/no-place.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';
 
-/** Where the reference explains an error code. */
 export function problemType(publicUrl: string, code: string): string {
   return `${publicUrl}/docs#error-${code}`;
 }
@@ -19,7 +18,6 @@ export function sendProblem(reply: FastifyReply, problem: Problem, requestId: st
     .send(JSON.stringify(describeProblem(problem, requestId, publicUrl)));
 }
 
-/** The members that RFC 9457 and this interface give every problem. */
 export function describeProblem(problem: Problem, requestId: string, publicUrl: string) {
   const { errors, members = {} } = problem.extras;
   return {
@@ -34,7 +32,7 @@ export function describeProblem(problem: Problem, requestId: string, publicUrl: 
   };
 }
 
-/** Whatever went wrong, as something the caller can be told. Anything unforeseen is our fault and says no more. */
+/** Unexpected errors become an internal error without details, so that nothing internal leaks. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: string; statusCode?: number };
@@ -44,9 +42,9 @@ export function toProblem(error: unknown): Problem {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return httpErrors.unsupported_media_type();
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return httpErrors.invalid_request('The body is not as long as its Content-Length says.');
+      return httpErrors.invalid_request('The body length does not match the Content-Length header.');
     case 'FST_ERR_BAD_URL':
-      return httpErrors.invalid_request('The address is not valid percent-encoded UTF-8.');
+      return httpErrors.invalid_request('The URL is not valid percent-encoded UTF-8.');
     default:
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return httpErrors.invalid_request();

@@ -148,7 +148,7 @@ function registerApi(
   api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));
 
   api.setNotFoundHandler(() => {
-    throw httpErrors.not_found('There is no such operation; GET /api/openapi.json lists them all.');
+    throw httpErrors.not_found('This operation does not exist. GET /api/openapi.json lists all operations.');
   });
 
   for (const [path, group] of groupByPath(routes)) {

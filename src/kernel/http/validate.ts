@@ -19,12 +19,14 @@ export function validate(part: Part, schema: z.ZodType | undefined, value: unkno
 function refuseUnasked(body: unknown): undefined {
   const empty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
   if (body === undefined || empty) return undefined;
-  throw httpErrors.invalid_request('This operation takes no body.');
+  throw httpErrors.invalid_request('This operation takes no request body. Send none.');
 }
 
 function invalid(part: Part, value: unknown, issues: readonly z.core.$ZodIssue[]): Problem {
   if (part === 'body' && value === undefined) {
-    return httpErrors.invalid_request('This operation needs a JSON body; send "Content-Type: application/json".');
+    return httpErrors.invalid_request(
+      'This operation requires a JSON body. Send one with the header "Content-Type: application/json".',
+    );
   }
   const errors = issues.flatMap((issue) => toFieldErrors(value, issue)).slice(0, mostErrors);
   const [first] = errors;

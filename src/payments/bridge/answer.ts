@@ -4,36 +4,32 @@ import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 import { type Bridge, takenFor } from './bridge.ts';
 import { type PublicStatus, publicStatus, publicStatuses } from './saga.ts';
 
-export const chainField = z.enum(chainIds, {
-  error: `must be one of ${chainIds.join(', ')}`,
-});
+export const chainField = z.enum(chainIds);
 
 const hashes = z.object({ burn: z.string().nullable(), mint: z.string().nullable() });
 
-/** Where a cross-chain transfer is. */
 export const bridgeRecord = z.object({
   transferId: z.string(),
   status: z.enum(publicStatuses),
   fromChain: chainField,
   toChain: chainField,
-  amount: z.string().meta({ description: 'What left your balance, as decimal text.' }),
-  gasFee: z.string().meta({ description: 'The network gas of both ends, in USDC, taken from the amount.' }),
+  amount: z.string().meta({ description: 'The amount taken from your balance, as a decimal string.' }),
+  gasFee: z.string().meta({ description: 'The gas of both chains in USDC, deducted from the amount.' }),
   protocolFee: z.string().nullable().meta({
-    description: 'What the cross-chain protocol keeps, in USDC; in the status null until it is known. At most 1 %.',
+    description: 'The fee of the cross-chain protocol in USDC, at most 1 %. In the status it is null until known.',
   }),
   received: z.string().nullable().meta({
-    description: 'What was minted and is in your balance: the amount less both fees.',
+    description: 'The amount minted and credited to your balance: `amount` minus both fees.',
   }),
   estimatedTime: z.string(),
   statusUrl: z.string(),
-  txHashes: hashes.meta({ description: 'The transactions on both chains, once they are sent.' }),
-  explorerUrls: hashes.meta({ description: 'Where a person can look at them.' }),
-  error: z
-    .string()
-    .nullable()
-    .meta({ description: 'Why it failed. The whole amount is back where it came from then.' }),
+  txHashes: hashes.meta({ description: 'The transactions on both chains, once sent.' }),
+  explorerUrls: hashes.meta({ description: 'Block explorer pages of the transactions.' }),
+  error: z.string().nullable().meta({
+    description: 'Why the transfer failed. The whole amount is then back in your balance on the source chain.',
+  }),
   origin: z.enum(['request', 'deposit']).meta({
-    description: '`deposit`: it carries home what was sent to your address on another chain.',
+    description: '`request`: you requested it. `deposit`: it bridges a deposit on another chain to Polygon.',
   }),
   reachedAt: z
     .object(Object.fromEntries(publicStatuses.map((status) => [status, z.iso.datetime().optional()])))
@@ -77,7 +73,6 @@ export const exampleRecord: BridgeRecord = {
   finishedAt: '2026-01-15T10:14:50.000Z',
 };
 
-/** What is answered when one is accepted, and part of every later answer. */
 export function describeInitiation(
   { id, from, to, ...money }: Pick<Bridge, 'id' | 'from' | 'to' | 'amount' | 'gasFee'>,
   protocolFee: Amount | null,
@@ -115,13 +110,13 @@ export function describeBridge(bridge: Bridge, publicUrl: string): BridgeRecord 
   };
 }
 
-/** What the protocol has kept, or before that what it may keep. */
+/** The protocol's fee after the mint; before it, the maximum fee. */
 function protocolFeeOf({ amount, minted, maxFee }: Bridge): Amount | null {
   if (minted !== null) return subtract(amount, minted);
   return maxFee === null ? null : amountOf(amount.asset, maxFee);
 }
 
-/** What is being returned to the treasury has failed for its owner, and since then. */
+/** To its owner, a transfer has failed as soon as it is `returning` its tokens to the treasury. */
 function describeReached({ reached }: Bridge): Partial<Record<PublicStatus, string>> {
   const { returning, ...states } = reached;
   const times = { ...states, ...(returning !== undefined && { failed: returning }) };

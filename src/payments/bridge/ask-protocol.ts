@@ -22,7 +22,7 @@ const mostKept = 100n;
 export function tooDear({ minFee }: Pick<ProtocolTerms, 'minFee'>, { asset, atomic }: Amount): string | undefined {
   if (minFee * mostKept <= atomic) return undefined;
   const kept = toDecimalText(amountOf(asset, minFee));
-  return `The cross-chain protocol would keep ${kept} ${asset} now, which is more than 1 % of what it carries.`;
+  return `The cross-chain protocol currently charges ${kept} ${asset}, which is more than 1 % of the amount.`;
 }
 
 /** Refuses a transfer that the protocol would not accept now, before the balance is debited. Answers the protocol's fee. */
@@ -34,7 +34,9 @@ export async function refuseUnbridgeable(from: Network, to: Network, amount: Amo
   if (terms.paused || isPausedThere) throw bridgeErrors.bridge_paused(undefined, { headers: { 'Retry-After': '60' } });
   if (amount.atomic > terms.burnLimit) {
     const most = toDecimalText(amountOf(amount.asset, terms.burnLimit));
-    throw bridgeErrors.bridge_limit_exceeded(`At most ${most} ${amount.asset} leave ${chains[from.id].name} at once.`);
+    throw bridgeErrors.bridge_limit_exceeded(
+      `CCTP’s limit per transfer from ${chains[from.id].name} is ${most} ${amount.asset}. Split the amount into smaller transfers.`,
+    );
   }
   const trouble = tooDear(terms, amount);
   if (trouble !== undefined) throw bridgeErrors.bridge_fee_too_high(trouble);

@@ -1,40 +1,35 @@
 import { defineErrors } from '../../kernel/http/problem.ts';
 
 export const bridgeErrors = defineErrors({
-  chain_not_available: {
-    status: 400,
-    title: 'Chain not available',
-    detail: 'This service does not reach that chain. GET /cross-chain/chains names those that it reaches.',
-  },
   same_chain: {
     status: 400,
-    title: 'Same chain twice',
-    detail: 'A bridge goes from one chain to another. On one chain nothing has to be moved.',
+    title: 'Same source and destination',
+    detail: 'The source and destination chains are the same. Choose two different chains.',
   },
   bridge_limit_exceeded: {
     status: 400,
-    title: 'Too much for one transfer',
-    detail: 'The cross-chain protocol burns less than that in one transfer. Send it in parts.',
+    title: 'Amount exceeds the CCTP limit',
+    detail: 'This exceeds CCTP’s limit per transfer. Split it into smaller transfers.',
   },
   bridge_amount_too_small: {
     status: 400,
-    title: 'Too little for one transfer',
-    detail: 'The gas of both ends costs too much for so little. GET /cross-chain/chains tells the smallest amount.',
+    title: 'Amount too small to bridge',
+    detail: 'The amount is too small for the gas of both chains. GET /cross-chain/chains shows the minimum amount.',
   },
   bridge_fee_too_high: {
     status: 400,
-    title: 'The fee is too high',
-    detail: 'The transfer would cost more than you allow, or the cross-chain protocol would keep more than 1 % of it.',
+    title: 'Bridge fee too high',
+    detail:
+      'The gas exceeds your `maxGasFee`, or the cross-chain protocol would charge more than 1 %. Raise `maxGasFee`, or try again later.',
   },
   bridge_paused: {
     status: 503,
     title: 'Cross-chain transfers are paused',
-    detail:
-      'Whoever runs the cross-chain protocol has paused it on one of these chains. Nothing was moved; try again later.',
+    detail: 'The cross-chain protocol is paused on one of these chains. No money was moved. Try again later.',
   },
   bridge_not_found: {
     status: 404,
-    title: 'No such cross-chain transfer',
-    detail: 'You have no cross-chain transfer with this transferId.',
+    title: 'Cross-chain transfer not found',
+    detail: 'You have no cross-chain transfer with this transferId. GET /cross-chain/history lists your transfers.',
   },
 });

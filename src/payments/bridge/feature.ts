@@ -45,7 +45,7 @@ export const bridge: Feature<{
   chapters: [
     {
       name: 'Cross-chain',
-      description: `USDC between ${counted(chainIds.length)} chains over Circle’s cross-chain protocol: burnt on the one, minted on the other.`,
+      description: `USDC between ${counted(chainIds.length)} chains over Circle’s cross-chain protocol (CCTP), burned on the source and minted on the destination chain.`,
       states: pictureOf(bridgeSaga, 'The states of a cross-chain transfer'),
     },
   ],

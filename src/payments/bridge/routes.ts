@@ -1,17 +1,18 @@
 import { z } from 'zod';
-import type { Network, Networks } from '../../chains/network.ts';
+import type { Networks } from '../../chains/network.ts';
 import type { SilentChains } from '../../chains/silent-chains.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { silentErrors } from '../../custody/wallets/errors.ts';
+import { requireNetwork, silentErrors, walletErrors } from '../../custody/wallets/errors.ts';
 import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, type GivenAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRefusal } from '../../kernel/http/find-refusal.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -40,12 +41,11 @@ export interface BridgeRouteParts {
   readonly checkpoint?: Checkpoint;
 }
 
-/** Cross-chain transfers: begun, followed, listed. */
 export function bridgeRoutes(parts: BridgeRouteParts): Route[] {
-  return [transferRoute(parts), statusRoute(parts), historyRoute(parts)];
+  return [createRoute(parts), statusRoute(parts), historyRoute(parts)];
 }
 
-function transferRoute(parts: BridgeRouteParts): Route {
+function createRoute(parts: BridgeRouteParts): Route {
   const { once, ledger, networks, silentChains, gasCosts, publicUrl, checkpoint = noCheckpoint } = parts;
   const { transferId, fromChain, toChain, amount, gasFee, protocolFee, estimatedTime, statusUrl } = exampleRecord;
   return defineRoute(
@@ -56,7 +56,7 @@ function transferRoute(parts: BridgeRouteParts): Route {
       tag: 'Cross-chain',
       summary: 'Move your USDC to another chain',
       description:
-        'The money leaves your balance on the one chain at once, is burnt there and minted on the other, and is then in your balance there. The network gas of both ends is taken from the amount: GET /cross-chain/chains quotes it. If it cannot be burnt, the whole amount comes back; once it is burnt it always arrives, however long that takes. A wallet on the destination is made if you have none. Amounts are answered as decimal text. Send an Idempotency-Key: after a lost connection the same request never moves it twice.',
+        'Takes the amount from your balance on the source chain immediately, burns it there, mints it on the destination chain and credits your balance there. The gas of both chains is deducted from the amount; GET /cross-chain/chains quotes it. If the burn fails, the whole amount returns to your balance. Once burned, the money always arrives, even if it takes longer. A wallet on the destination chain is created if you have none. Amounts are returned as decimal strings. Send an Idempotency-Key, so that a retry after a lost connection never moves money twice.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
@@ -64,14 +64,14 @@ function transferRoute(parts: BridgeRouteParts): Route {
         to: chainField,
         amount: amountField,
         maxGasFee: amountField.optional().meta({
-          description: 'A number or decimal text. The transfer is refused if its gas costs more than this now.',
+          description: 'A number or decimal string. The transfer is refused if its gas currently costs more.',
         }),
       }),
       examples: { body: { from: fromChain, to: toChain, amount } },
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on its way',
+          description: 'The request was accepted',
           schema: bridgeRecord
             .pick({
               transferId: true,
@@ -100,14 +100,13 @@ function transferRoute(parts: BridgeRouteParts): Route {
       },
       errors: [
         bridgeErrors.same_chain,
-        bridgeErrors.chain_not_available,
+        walletErrors.chain_not_available,
         silentErrors.chain_not_available,
         bridgeErrors.bridge_limit_exceeded,
         bridgeErrors.bridge_amount_too_small,
         bridgeErrors.bridge_fee_too_high,
         bridgeErrors.bridge_paused,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, body, idempotency }) => {
@@ -115,11 +114,11 @@ function transferRoute(parts: BridgeRouteParts): Route {
       const taken = amountOrRefuse('USDC', body.amount);
       const mostGas = body.maxGasFee === undefined ? undefined : feeOrRefuse(body.maxGasFee);
       if (from === to) throw bridgeErrors.same_chain();
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
-      // while the chain is silent or the protocol paused.
+      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
+      // silent or the protocol is paused.
       let fees = { gas: amountOf('USDC', 0n), protocol: amountOf('USDC', 0n) };
       const refusal = await findRefusal(async () => {
-        const [source, target] = [reachable(networks, from), reachable(networks, to)];
+        const [source, target] = [requireNetwork(networks, from), requireNetwork(networks, to)];
         await refuseSilent(silentChains, from, to);
         const gas = await gasOrRefuse(gasCosts, { from, to, taken, mostGas });
         fees = { gas, protocol: await refuseUnbridgeable(source, target, subtract(taken, gas)) };
@@ -155,103 +154,70 @@ interface Asked {
   readonly mostGas: Amount | undefined;
 }
 
-/** What the gas costs, unless that is more than its owner allows, or the amount is too small for it. */
 async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Asked): Promise<Amount> {
   const { fee, minimum } = await gasBetween(gasCosts, from, to);
-  const gas = `The gas of this transfer costs ${toDecimalText(fee)} USDC now.`;
+  const gas = `The gas for this transfer currently costs ${toDecimalText(fee)} USDC.`;
   if (mostGas !== undefined && fee.atomic > mostGas.atomic) {
-    throw bridgeErrors.bridge_fee_too_high(`${gas} You allow ${toDecimalText(mostGas)} USDC.`, {
-      members: { gasFee: toDecimalText(fee) },
-    });
+    throw bridgeErrors.bridge_fee_too_high(
+      `${gas} That exceeds your maxGasFee of ${toDecimalText(mostGas)} USDC. Raise it, or try again later.`,
+      {
+        members: { gasFee: toDecimalText(fee) },
+      },
+    );
   }
   if (taken.atomic < minimum.atomic) {
     throw bridgeErrors.bridge_amount_too_small(
-      `${gas} Between these chains the smallest amount is ${toDecimalText(minimum)} USDC.`,
+      `${gas} The minimum amount between these chains is ${toDecimalText(minimum)} USDC.`,
       { members: { gasFee: toDecimalText(fee), leastAmount: toDecimalText(minimum) } },
     );
   }
   return fee;
 }
 
-/** A limit of 0 is one, and only an amount has to be more. */
+/** Unlike an amount, a limit may be 0. */
 function feeOrRefuse(limit: GivenAmount): Amount {
   return limit.toJSON() === 0 ? amountOf('USDC', 0n) : amountOrRefuse('USDC', limit, 'maxGasFee');
 }
 
-export function reachable(networks: Networks, id: ChainId): Network {
-  const network = networks.get(id);
-  if (network !== undefined) return network;
-  throw bridgeErrors.chain_not_available(
-    `This service does not reach ${id}. It reaches ${[...networks.keys()].join(', ')}.`,
-  );
-}
-
 function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {
-  return defineRoute(
-    {
-      id: 'getCrossChainTransfer',
-      method: 'GET',
-      path: '/cross-chain/status/:transferId',
-      tag: 'Cross-chain',
-      summary: 'Where a cross-chain transfer is',
-      description:
-        'Ask every two minutes until it is `completed` or `failed`, or register a webhook for `bridge.completed`.',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ transferId: z.string().max(64) }),
-      examples: { params: { transferId: exampleRecord.transferId } },
-      returns: { 200: { description: 'The transfer', schema: bridgeRecord, example: exampleRecord } },
-      errors: [bridgeErrors.bridge_not_found],
+  return findRoute({
+    id: 'getCrossChainTransfer',
+    path: '/cross-chain/status/:transferId',
+    tag: 'Cross-chain',
+    summary: 'Retrieve a cross-chain transfer',
+    description:
+      'Poll every two minutes until the status is `completed` or `failed`, or register a webhook for `bridge.completed`.',
+    returns: 'The transfer',
+    item: bridgeRecord,
+    example: exampleRecord,
+    notFound: bridgeErrors.bridge_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findBridge(db, id));
+      return found && describeBridge(found, publicUrl());
     },
-    async ({ caller, params }) => {
-      const found = await findBridge(db, params.transferId);
-      if (found === undefined || found.accountId !== caller.accountId) throw bridgeErrors.bridge_not_found();
-      return ok(describeBridge(found, publicUrl()));
-    },
-  );
+  });
 }
 
 function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
-  return defineRoute(
-    {
-      id: 'listCrossChainTransfers',
-      method: 'GET',
-      path: '/cross-chain/history',
-      tag: 'Cross-chain',
-      summary: 'Your cross-chain transfers',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first, those that carry a deposit home too',
-          schema: page('transfers', bridgeRecord),
-          example: { transfers: [exampleRecord], nextCursor: null },
-        },
-      },
+  return listRoute({
+    id: 'listCrossChainTransfers',
+    path: '/cross-chain/history',
+    tag: 'Cross-chain',
+    summary: 'List your cross-chain transfers',
+    returns: 'Newest first, including transfers that carry a deposit to Polygon',
+    name: 'transfers',
+    item: bridgeRecord,
+    example: exampleRecord,
+    filters: { status: z.enum(publicStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
+      const { rows } = await db.query<BridgeRow>(
+        `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
+            AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
+          ORDER BY id DESC LIMIT $4`,
+        [accountId, cursor ?? null, status ?? null, limit + 1],
+      );
+      return rows;
     },
-    async ({ caller, query }) => {
-      const rows = await listBridges(db, { accountId: caller.accountId, ...query });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ transfers: items.map((row) => describeBridge(toBridge(row), publicUrl())), nextCursor });
-    },
-  );
-}
-
-interface BridgeQuery {
-  readonly accountId: bigint;
-  readonly cursor?: string | undefined;
-  readonly status?: string | undefined;
-  readonly limit: number;
-}
-
-/** One more than the page holds. */
-async function listBridges(db: Queryable, { accountId, cursor, status, limit }: BridgeQuery): Promise<BridgeRow[]> {
-  const { rows } = await db.query<BridgeRow>(
-    `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
-        AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
-      ORDER BY id DESC LIMIT $4`,
-    [accountId, cursor ?? null, status ?? null, limit + 1],
-  );
-  return rows;
+    describe: (row) => describeBridge(toBridge(row), publicUrl()),
+  });
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requireNetwork, walletErrors } from '../../custody/wallets/errors.ts';
 import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
 import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
@@ -13,11 +14,9 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { chainField } from './answer.ts';
 import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
-import { bridgeErrors } from './errors.ts';
 import { type ChainGas, gasOn } from './gas-fee.ts';
-import { type BridgeRouteParts, reachable } from './routes.ts';
+import type { BridgeRouteParts } from './routes.ts';
 
-/** The chains, and an account's wallets on them. */
 export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
   return [chainsRoute(parts), walletsRoute(parts), walletRoute(parts)];
 }
@@ -45,26 +44,26 @@ function chainsRoute({ networks, gasCosts, silentChains }: BridgeRouteParts): Ro
       method: 'GET',
       path: '/cross-chain/chains',
       tag: 'Cross-chain',
-      summary: 'The chains that USDC moves between, and what their gas costs',
+      summary: 'List the supported chains and their gas costs',
       description:
-        'A transfer costs what leaving its source and arriving at its destination cost together, and is at least the larger `minimumAmount` of the two. Prices are those of the last half minute.',
+        'The gas fee of a transfer is `leaving` of the source chain plus `arriving` of the destination chain. Its amount must be at least the larger `minimumAmount` of the two. Prices are at most 30 seconds old.',
       auth: 'none',
       returns: {
         200: {
-          description: 'Those that this service reaches',
+          description: 'The supported chains',
           schema: z.object({
             chains: z.array(
               z.object({
                 id: chainField,
                 name: z.string(),
-                domain: z.number().meta({ description: 'How the cross-chain protocol numbers it.' }),
+                domain: z.number().meta({ description: 'The CCTP domain of the chain.' }),
                 explorer: z.string(),
                 gasFee: z
                   .object({ leaving: z.string(), arriving: z.string() })
                   .nullable()
-                  .meta({ description: 'In USDC, as decimal text; null while the price of gas cannot be told.' }),
+                  .meta({ description: 'In USDC, as decimal strings. Null while the gas price is unavailable.' }),
                 minimumAmount: z.string().nullable().meta({
-                  description: 'The least that a transfer from or to this chain may be, in USDC.',
+                  description: 'The smallest transfer from or to this chain, in USDC.',
                 }),
               }),
             ),
@@ -87,7 +86,7 @@ function chainsRoute({ networks, gasCosts, silentChains }: BridgeRouteParts): Ro
   );
 }
 
-/** A chain that cannot be asked now is listed all the same. */
+/** A chain that is unavailable right now is still listed. */
 function nullIfUnavailable(error: unknown): null {
   if (error instanceof Problem) return null;
   throw error;
@@ -96,14 +95,17 @@ function nullIfUnavailable(error: unknown): null {
 const wallet = z.object({ blockchain: chainField, name: z.string(), walletId: z.string(), address: z.string() });
 
 const listedWallet = wallet.extend({
-  balance: z.string().meta({ description: 'Your USDC there, as decimal text: to bridge on or to withdraw there.' }),
+  balance: z
+    .string()
+    .meta({ description: 'Your USDC on this chain, as a decimal string. You can bridge it or withdraw it there.' }),
   eurcBalance: z.string().nullable().meta({
-    description: 'Your EURC there, which is not bridged and can be withdrawn there; null where there is no EURC.',
+    description:
+      'Your EURC on this chain, which can be withdrawn there but not bridged. Null if the chain has no EURC.',
   }),
   arrivals: z.enum(['stay', 'carried_home']).meta({
-    description: 'What becomes of USDC that arrives at the address: without a wallet there it is carried to Polygon.',
+    description: 'Whether USDC that arrives stays on this chain. Without a wallet there it is bridged to Polygon.',
   }),
-  waiting: z.string().meta({ description: 'USDC that has arrived and waits to be carried home.' }),
+  waiting: z.string().meta({ description: 'USDC that has arrived and waits to be bridged to Polygon.' }),
 });
 
 const exampleWallet = {
@@ -120,14 +122,14 @@ function walletsRoute(parts: BridgeRouteParts): Route {
       method: 'GET',
       path: '/cross-chain/wallets',
       tag: 'Cross-chain',
-      summary: 'Your wallets on the chains',
+      summary: 'List your cross-chain wallets',
       description:
-        'The one on Polygon, those that you or a transfer have made, and any chain where something of yours has arrived.',
+        'Your wallet on Polygon, wallets that you or a transfer created, and any chain where a deposit of yours has arrived.',
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
-          description: 'Your wallets, with what is in them',
+          description: 'Your wallets with their balances',
           schema: z.object({ wallets: z.array(listedWallet) }),
           example: {
             wallets: [{ ...exampleWallet, balance: '25', eurcBalance: '0', arrivals: 'stay', waiting: '0' }],
@@ -150,19 +152,19 @@ function walletRoute(parts: BridgeRouteParts): Route {
       method: 'POST',
       path: '/cross-chain/wallet',
       tag: 'Cross-chain',
-      summary: 'Get a wallet on a chain',
+      summary: 'Create a wallet on a chain',
       description:
-        'One for each chain; calling this again answers the same one. From then on what arrives there stays in your balance on that chain, instead of being carried to Polygon.',
+        'There is one wallet per chain; a repeated call returns the same one. From then on, deposits on that chain stay in your balance there instead of being bridged to Polygon.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({ blockchain: chainField }),
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
-      returns: { 200: { description: 'Your wallet there', schema: wallet, example: exampleWallet } },
-      errors: [bridgeErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
+      returns: { 200: { description: 'Your wallet on that chain', schema: wallet, example: exampleWallet } },
+      errors: [walletErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
-      reachable(networks, body.blockchain);
+      requireNetwork(networks, body.blockchain);
       const opened = await orUnavailable(openUserWallet(parts, caller.accountId, body.blockchain));
       return once({ caller, idempotency }, async (tx) => {
         if (idempotency !== undefined) await countToday(tx, caller, 'walletRequests');
@@ -174,7 +176,7 @@ function walletRoute(parts: BridgeRouteParts): Route {
   );
 }
 
-/** What waits for somebody whose account was frozen waits on. */
+/** Deposits of a frozen account keep waiting. */
 async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
   for (const { outcome } of await ledger.postWithin(tx, kept)) {
     if (outcome === 'frozen_account') throw ledgerRefusals.account_frozen();

@@ -5,24 +5,20 @@ import { toPage } from '../../kernel/http/paging.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chainIds } from '../../money/catalogue.ts';
 
-/** A deposit, as the account that it is for sees it. */
 export const depositRecord = z.object({
   depositId: z.string(),
   chain: z.enum(chainIds),
   currency: holding,
-  amount: z.string().meta({ description: 'Decimal text, exact to the last digit.' }),
+  amount: z.string().meta({ description: 'An exact decimal string.' }),
   txHash: z.string(),
-  from: z.string().meta({ description: 'The address that sent it.' }),
-  transferId: z
-    .string()
-    .nullable()
-    .meta({ description: 'How it is known in your history. Null while it is `pending`.' }),
+  from: z.string().meta({ description: 'The sending address.' }),
+  transferId: z.string().nullable().meta({ description: 'Its id in your transfer history. Null while `pending`.' }),
   status: z.enum(['pending', 'credited', 'waiting', 'on_its_way', 'carried_home', 'reversed']).meta({
     description:
-      '`pending`: seen on the chain and being checked, which large deposits are. `reversed`: the chain has lost it, and it was taken back. `credited`: in your balance on its chain. On a chain where you have no wallet USDC is carried to Polygon: it is `waiting` until that is worth the gas, then `on_its_way`, and `carried_home` when you can spend it.',
+      '`pending`: seen on chain and being checked, as large deposits are. `credited`: in your balance on its chain. `reversed`: removed from your balance because a reorg dropped the transaction. USDC on a chain where you have no wallet is bridged to Polygon: it is `waiting` until the amount is worth the gas, then `on_its_way`, and `carried_home` once you can spend it.',
   }),
   carriedBy: z.string().nullable().meta({
-    description: 'The cross-chain transfer that carries it: see `/cross-chain/status/{transferId}`.',
+    description: 'The cross-chain transfer that bridges it to Polygon: see `/cross-chain/status/{transferId}`.',
   }),
   createdAt: z.iso.datetime(),
 });

@@ -6,23 +6,24 @@ import { chainIds, chains } from '../../money/catalogue.ts';
 import type { Link } from './link.ts';
 import { linkStatuses } from './states.ts';
 
-/** What a request for a link is answered with: the one time that its address is told. */
+/** The only response that includes the URL. */
 export const newLinkAnswer = z.object({
-  id: z.string().meta({ description: 'How the link is known in `/circle/buy-sessions`. It opens nothing.' }),
-  url: z.url().meta({ description: 'For the person, and nobody else. Told only here.' }),
+  id: z
+    .string()
+    .meta({ description: 'The id of the link in `/circle/buy-sessions`. It cannot be used to open the link.' }),
+  url: z.url().meta({ description: 'Send it only to the person who pays. It is shown only once.' }),
   amount: z.number(),
   currency,
-  expiresAt: z.iso.datetime().meta({ description: '20 minutes ahead.' }),
-  message: z.string().meta({ description: 'For the person, word by word.' }),
+  expiresAt: z.iso.datetime().meta({ description: '20 minutes after creation.' }),
+  message: z.string().meta({ description: 'Text for the person. Show it verbatim.' }),
 });
 
-/** A link as its owner sees it later. */
 export const linkAnswer = z.object({
   id: z.string(),
   status: z.enum(linkStatuses),
-  amount: z.number().meta({ description: 'What was asked for.' }),
+  amount: z.number().meta({ description: 'The requested amount.' }),
   currency,
-  chain: z.enum(chainIds).meta({ description: 'Where it is to arrive.' }),
+  chain: z.enum(chainIds).meta({ description: 'The chain on which the deposit is expected.' }),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
   card: z
@@ -32,12 +33,14 @@ export const linkAnswer = z.object({
       reason: z.string().nullable(),
     })
     .nullable()
-    .meta({ description: 'What the card company says. Only what has arrived counts.' }),
+    .meta({
+      description: 'The state reported by the card provider. The link completes only when the deposit arrives.',
+    }),
   received: z
     .union([z.number(), z.string()])
     .nullable()
-    .meta({ description: 'What the deposit that completed it brought, which may be more than was asked for.' }),
-  transferId: z.string().nullable().meta({ description: 'How that deposit is known in your history.' }),
+    .meta({ description: 'The amount of the deposit that completed the link, which may exceed the requested amount.' }),
+  transferId: z.string().nullable().meta({ description: 'The id of that deposit in your transfer history.' }),
   txHash: z.string().nullable(),
   completedAt: z.iso.datetime().nullable(),
 });
@@ -72,7 +75,6 @@ export const exampleLink = {
 
 export interface Telling {
   readonly url: string;
-  /** Whether somebody takes cards for it. */
   readonly byCard: boolean;
 }
 
@@ -88,7 +90,7 @@ export function describeNewLink(link: Link, { url, byCard }: Telling): NewLinkAn
   };
 }
 
-/** Whoever reads it knows neither us nor what a token is. */
+/** For a reader who knows neither this service nor tokens. */
 function messageFor({ amount, name, handle, expiresAt, chain }: Link, { url, byCard }: Telling): string {
   const what = `${toDecimalText(amount)} ${amount.asset}`;
   const how = byCard ? 'pay by card, or from an exchange or wallet' : 'pay from an exchange or wallet';

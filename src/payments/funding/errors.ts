@@ -3,13 +3,13 @@ import { defineErrors } from '../../kernel/http/problem.ts';
 export const fundingErrors = defineErrors({
   funding_link_not_found: {
     status: 404,
-    title: 'No such funding link',
-    detail: 'You have made no funding link with this id. GET /circle/buy-sessions lists them.',
+    title: 'Funding link not found',
+    detail: 'You have no funding link with this id. GET /circle/buy-sessions lists your links.',
   },
   currency_not_receivable: {
     status: 400,
     title: 'Currency cannot be received',
     detail:
-      'This service reaches no chain that this currency could arrive on. Ask for the other currency, or have somebody with an account here transfer it.',
+      'This service supports no chain on which this currency can be deposited. Use the other currency, or ask someone with an account here to transfer it to you.',
   },
 });

@@ -33,7 +33,7 @@ export const funding: Feature<{
   chapters: [
     {
       name: 'Funding',
-      description: 'A private link where a person adds money from a phone: by card, or from an exchange or wallet.',
+      description: 'Private links through which a person adds money by card, or from an exchange or wallet.',
       states: linkPicture,
     },
   ],

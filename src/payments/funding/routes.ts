@@ -5,8 +5,8 @@ import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
-import { fromTypeId } from '../../kernel/ids/typeid.ts';
+import { findRoute } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { assets, chains } from '../../money/catalogue.ts';
@@ -21,7 +21,7 @@ import { linkStatuses } from './states.ts';
 import { tokenOf } from './tokens.ts';
 
 export function fundingRoutes(parts: FundingParts): Route[] {
-  return [createRoute(parts), listRoute(parts), findRoute(parts)];
+  return [createRoute(parts), historyRoute(parts), linkRoute(parts)];
 }
 
 function createRoute(parts: FundingParts): Route {
@@ -32,14 +32,14 @@ function createRoute(parts: FundingParts): Route {
       method: 'POST',
       path: '/circle/buy-session',
       tag: 'Funding',
-      summary: 'A link where a person adds money',
+      summary: 'Create a funding link',
       description:
-        'Pass `message` on to the person who pays: it holds a private link that works for 20 minutes, on any phone. There they pay by card, or from an exchange or a wallet to your deposit address. Whatever arrives is credited to your balance, also when it is another amount or comes late. With several links open, a deposit completes the oldest of its currency that it covers. Sent again with the same Idempotency-Key, the same link is answered.',
+        'Forward `message` to the person who pays: it contains a private link that works for 20 minutes on any device. The person pays by card, or sends from an exchange or wallet to your deposit address. Every deposit is credited to your balance, even if the amount differs or it arrives late. With several open links, a deposit completes the oldest one in its currency that it covers. A retry with the same Idempotency-Key returns the same link.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
         amount: amountField.meta({
-          description: `A number or decimal text from 1 to ${maximum}, with at most 6 decimals.`,
+          description: `A number or decimal string from 1 to ${maximum}, with at most 6 decimals.`,
         }),
         currency: currency.default('USDC'),
       }),
@@ -53,11 +53,11 @@ function createRoute(parts: FundingParts): Route {
       const amount = amountWithin(amountOrRefuse(body.currency, body.amount), maximum);
       const chain = chooseChain(networks, amount.asset);
       if (chain === undefined) throw fundingErrors.currency_not_receivable();
-      // Made before anybody is told to pay into it; asked of the provider outside of any transaction.
+      // The wallet must exist before anyone pays into it. The provider is called outside of any transaction.
       await orUnavailable(openUserWallet(parts, accountId, chain));
-      // Only the id is kept under the Idempotency-Key, and the secret part is made from it again.
+      // The Idempotency-Key stores only the id; the secret token is derived from it again.
       const kept = await once({ caller, idempotency }, async (tx) => {
-        // Strangers would be asked to pay into an account that was closed meanwhile.
+        // Without this check, people could be asked to pay into an account that was closed meanwhile.
         await requireLiveKey(tx, caller);
         return ok({ id: await createLink(tx, secrets, { caller, chain, amount }) });
       });
@@ -76,57 +76,37 @@ function amountWithin(amount: Amount, maximum: bigint): Amount {
   throw httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
 }
 
-function listRoute({ db }: FundingParts): Route {
-  return defineRoute(
-    {
-      id: 'listBuySessions',
-      method: 'GET',
-      path: '/circle/buy-sessions',
-      tag: 'Funding',
-      summary: 'Your funding links and what became of them',
-      description:
-        'Newest first. Their addresses are not told again: make a new link, or send the request for it again.',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({
-        status: z.enum(linkStatuses).optional(),
-        cursor: pageQuery.shape.cursor.refine(
-          (text) => text === undefined || fromTypeId('fnd', text) !== undefined,
-          'must be the nextCursor of the page before',
-        ),
-      }),
-      examples: { query: { status: 'completed' } },
-      returns: {
-        200: {
-          description: 'A page of your links',
-          schema: page('buySessions', linkAnswer),
-          example: { buySessions: [exampleLink], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller: { accountId }, query: { status, limit, cursor } }) => {
-      const { items, nextCursor } = await listLinks(db, { accountId, status, limit, cursor });
-      return ok({ buySessions: items.map(describeLink), nextCursor });
-    },
-  );
+function historyRoute({ db }: FundingParts): Route {
+  return listRoute({
+    id: 'listBuySessions',
+    path: '/circle/buy-sessions',
+    tag: 'Funding',
+    summary: 'List your funding links',
+    description:
+      'Newest first. The list does not repeat the URLs. To get one again, create a new link or repeat the original request with its Idempotency-Key.',
+    returns: 'A page of your links',
+    name: 'buySessions',
+    item: linkAnswer,
+    example: exampleLink,
+    filters: { status: z.enum(linkStatuses).optional() },
+    exampleQuery: { status: 'completed' },
+    cursorPrefix: 'fnd',
+    rows: (query) => listLinks(db, query),
+    describe: describeLink,
+  });
 }
 
-function findRoute({ db }: FundingParts): Route {
-  return defineRoute(
-    {
-      id: 'getBuySession',
-      method: 'GET',
-      path: '/circle/buy-sessions/:id',
-      tag: 'Funding',
-      summary: 'One funding link',
-      description: `Usually it arrives on ${chains.MATIC.name}, where you spend it; \`chain\` says where.`,
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ id: z.string().max(64) }),
-      examples: { params: { id: exampleLink.id } },
-      returns: { 200: { description: 'The link', schema: linkAnswer, example: exampleLink } },
-      errors: [fundingErrors.funding_link_not_found],
-    },
-    async ({ caller: { accountId }, params: { id } }) => ok(describeLink(await findLink(db, id, accountId))),
-  );
+function linkRoute({ db }: FundingParts): Route {
+  return findRoute({
+    id: 'getBuySession',
+    path: '/circle/buy-sessions/:id',
+    tag: 'Funding',
+    summary: 'Retrieve a funding link',
+    description: `The money usually arrives on ${chains.MATIC.name}, where you spend it; \`chain\` says where.`,
+    returns: 'The link',
+    item: linkAnswer,
+    example: exampleLink,
+    notFound: fundingErrors.funding_link_not_found,
+    find: async (id, { accountId }) => describeLink(await findLink(db, id, accountId)),
+  });
 }

@@ -28,15 +28,15 @@ export const statusOf = `(CASE WHEN l.completed_at IS NOT NULL THEN 'completed'
 
 /** The state diagram in the reference. */
 export const linkPicture: StatePicture = {
-  caption: 'The way of a funding link',
+  caption: 'States of a funding link',
   way: [
-    { state: 'open', meaning: 'The link can be used, and nothing has arrived yet.', mayFail: true },
-    { state: 'seen', meaning: 'The payment is on the chain. From here the link does not expire.' },
-    { state: 'confirmed', meaning: 'The payment is final, and is about to be credited.' },
-    { state: 'completed', meaning: 'It is in the balance. You are told by `funding.completed`.' },
+    { state: 'open', meaning: 'The link is valid, and no payment has arrived yet.', mayFail: true },
+    { state: 'seen', meaning: 'The payment is on chain. The link no longer expires.' },
+    { state: 'confirmed', meaning: 'The payment is final and about to be credited.' },
+    { state: 'completed', meaning: 'The money is in your balance. Event: `funding.completed`.' },
   ],
   failed: {
     state: 'expired',
-    meaning: 'Nothing came within 20 minutes. What arrives later is credited as a deposit; the link stays expired.',
+    meaning: 'No payment arrived within 20 minutes. A later one is credited as a deposit; the link stays expired.',
   },
 };

@@ -9,31 +9,30 @@ import type { Invoice } from './invoice.ts';
 import type { InvoiceParts } from './parts.ts';
 import { invoiceStatuses } from './states.ts';
 
-/** An invoice as one of its two sides sees it, in answers and in events. */
+/** From the view of one party, in responses and events. */
 export const invoiceAnswer = z.object({
   id: z.string(),
   status: z.enum(invoiceStatuses),
   direction: z.enum(['sent', 'received']),
-  fromHandle: z.string().meta({ description: 'Who asks to be paid.' }),
+  fromHandle: z.string().meta({ description: 'The handle of the sender, who is to be paid.' }),
   fromName: untrusted,
-  toHandle: z
-    .string()
-    .nullable()
-    .meta({ description: 'Who is asked. Of an invoice to an email: who has paid it, and null until then.' }),
+  toHandle: z.string().nullable().meta({
+    description: 'The handle of the recipient. For an invoice to an email: the payer, null until it is paid.',
+  }),
   toEmail: z
     .string()
     .nullable()
-    .meta({ description: 'Null when it was sent to a handle, or when its payer has closed the account.' }),
-  amount: z.number().meta({ description: 'What the payer pays. The sender receives it less the fee of a transfer.' }),
+    .meta({ description: 'Null if the invoice was sent to a handle, or if its payer has closed their account.' }),
+  amount: z.number().meta({ description: 'The amount the payer pays. The sender receives it minus the transfer fee.' }),
   currency,
   description: untrusted,
   dueAt: z.iso.datetime().nullable(),
-  overdue: z.boolean().meta({ description: 'Pending, and dueAt has passed. It can still be paid.' }),
+  overdue: z.boolean().meta({ description: 'Whether the invoice is pending and past `dueAt`. It can still be paid.' }),
   createdAt: z.iso.datetime(),
   paidAt: z.iso.datetime().nullable(),
   cancelledAt: z.iso.datetime().nullable(),
   transferId: z.string().nullable().meta({ description: 'The transfer that paid it.' }),
-  pageUrl: z.url().meta({ description: 'A page that shows this invoice to whoever has its address.' }),
+  pageUrl: z.url().meta({ description: 'A web page for this invoice. Anyone with the URL can open it.' }),
 });
 
 type InvoiceAnswer = z.input<typeof invoiceAnswer>;
@@ -88,7 +87,7 @@ export function describeInvoice(invoice: Invoice, viewerId: bigint, publicUrl: s
   };
 }
 
-/** Tells both sides, each as it sees the invoice. An email that nobody has verified has no side to tell. */
+/** Both parties get the event, each from its own view. The recipient of an unverified email has no account yet. */
 export async function recordInvoiceEvent(
   tx: Transaction,
   { publicUrl }: Pick<InvoiceParts, 'publicUrl'>,

@@ -26,7 +26,7 @@ export const cancelInvoicesOf: OnAccountClosing = async (tx, accountId, parts) =
   const { rows: held } = await tx.query<{ id: string }>(`${pendingOf} ORDER BY id LIMIT 100`, [accountId]);
   if (held.length > 0) {
     const underWay = held.map(({ id }) => ({ kind: 'invoice', id }));
-    throw accountErrors.account_busy('An invoice is being paid at this moment. Try again.', {
+    throw accountErrors.account_busy('An invoice of this account is being paid. Try again in a moment.', {
       members: { underWay },
     });
   }

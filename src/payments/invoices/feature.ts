@@ -6,7 +6,7 @@ import { invoiceRoutes } from './routes.ts';
 
 export const invoices: Feature<{ serving: InvoiceParts }> = {
   name: 'invoices',
-  chapters: [{ name: 'Invoices', description: 'Ask somebody to pay you, and pay what you are asked for.' }],
+  chapters: [{ name: 'Invoices', description: 'Request payments from other users, and pay their invoices.' }],
   events: [{ name: 'invoice.created' }, { name: 'invoice.paid' }, { name: 'invoice.cancelled' }],
   hooks: [beforeAccountClosing.on(lockInvoicesOf), accountClosing.on(cancelInvoicesOf)],
   routes: invoiceRoutes,

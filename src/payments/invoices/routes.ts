@@ -4,9 +4,9 @@ import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
 import { created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
-import { fromTypeId } from '../../kernel/ids/typeid.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer } from './answer.ts';
@@ -20,10 +20,10 @@ import { payInvoice } from './pay-invoice.ts';
 import { invoiceStatuses } from './states.ts';
 
 export function invoiceRoutes(parts: InvoiceParts): Route[] {
-  return [createRoute(parts), listRoute(parts), findRoute(parts), payRoute(parts), cancelRoute(parts)];
+  return [createRoute(parts), historyRoute(parts), invoiceRoute(parts), payRoute(parts), cancelRoute(parts)];
 }
 
-const params = z.strictObject({ id: z.string().max(64) });
+const params = z.strictObject({ id: idParameter });
 const examples = { params: { id: exampleInvoice.id } };
 
 function createRoute(parts: InvoiceParts): Route {
@@ -33,9 +33,9 @@ function createRoute(parts: InvoiceParts): Route {
       method: 'POST',
       path: '/invoices',
       tag: 'Invoices',
-      summary: 'Ask somebody to pay you',
+      summary: 'Create an invoice',
       description:
-        'Give exactly one of `toHandle` and `toEmail`. An email may be one that nobody has registered yet: whoever verifies it sees the invoice then. Send `pageUrl` to whom it concerns; we send no mail.',
+        'Requests a payment from another user. Give exactly one of `toHandle` and `toEmail`. The email need not have an account yet: the invoice appears to the account that verifies it. The service sends no email, so send `pageUrl` to the recipient yourself.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
@@ -43,7 +43,9 @@ function createRoute(parts: InvoiceParts): Route {
         toEmail: email.optional(),
         amount: amountField,
         currency,
-        description: visibleText(500).meta({ description: 'What it is for. Shown to both sides and on the page.' }),
+        description: visibleText(500).meta({
+          description: 'What the invoice is for. Both parties and the invoice page show it.',
+        }),
         dueAt: momentField.optional().meta({ description: `In the future. ${momentForms}` }),
       }),
       examples: {
@@ -75,69 +77,48 @@ function recipientOrRefuse(body: { toHandle?: string | undefined; toEmail?: stri
   const { toHandle, toEmail } = body;
   if (toHandle !== undefined && toEmail === undefined) return { handle: toHandle };
   if (toEmail !== undefined && toHandle === undefined) return { email: toEmail };
-  const message = toHandle === undefined ? 'is required, or toEmail' : 'must not stand beside toEmail';
+  const message = toHandle === undefined ? 'is required unless toEmail is given' : 'must not be combined with toEmail';
   throw httpErrors.invalid_request('Give exactly one of toHandle and toEmail.', {
     errors: [{ path: 'toHandle', message }],
   });
 }
 
-function listRoute({ db, publicUrl }: InvoiceParts): Route {
-  return defineRoute(
-    {
-      id: 'listInvoices',
-      method: 'GET',
-      path: '/invoices',
-      tag: 'Invoices',
-      summary: 'Invoices you have sent and received',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({
-        direction: z.enum(['sent', 'received']).optional(),
-        status: z.enum(invoiceStatuses).optional(),
-        overdue: z
-          .enum(['true', 'false'])
-          .transform((text) => text === 'true')
-          .optional()
-          .meta({ description: 'Only what is overdue, or only what is not.' }),
-        cursor: pageQuery.shape.cursor.refine(
-          (text) => text === undefined || fromTypeId('inv', text) !== undefined,
-          'must be the nextCursor of the page before',
-        ),
-      }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('invoices', invoiceAnswer),
-          example: { invoices: [exampleInvoice], nextCursor: null },
-        },
-      },
+function historyRoute({ db, publicUrl }: InvoiceParts): Route {
+  return listRoute({
+    id: 'listInvoices',
+    path: '/invoices',
+    tag: 'Invoices',
+    summary: 'List invoices you sent or received',
+    name: 'invoices',
+    item: invoiceAnswer,
+    example: exampleInvoice,
+    filters: {
+      direction: z.enum(['sent', 'received']).optional(),
+      status: z.enum(invoiceStatuses).optional(),
+      overdue: z
+        .enum(['true', 'false'])
+        .transform((text) => text === 'true')
+        .optional()
+        .meta({ description: '`true`: only overdue invoices. `false`: only the others.' }),
     },
-    async ({ caller, query: { direction, status, overdue, limit, cursor } }) => {
-      const { accountId } = caller;
-      const { items, nextCursor } = await listInvoices(db, { accountId, direction, status, overdue, limit, cursor });
-      return ok({ invoices: items.map((one) => describeInvoice(one, accountId, publicUrl())), nextCursor });
-    },
-  );
+    cursorPrefix: 'inv',
+    rows: (query) => listInvoices(db, query),
+    describe: (invoice, { accountId }) => describeInvoice(invoice, accountId, publicUrl()),
+  });
 }
 
-function findRoute({ db, publicUrl }: InvoiceParts): Route {
-  return defineRoute(
-    {
-      id: 'getInvoice',
-      method: 'GET',
-      path: '/invoices/:id',
-      tag: 'Invoices',
-      summary: 'An invoice you have sent or received',
-      auth: 'key',
-      scope: 'read',
-      params,
-      examples,
-      returns: { 200: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
-      errors: [invoiceErrors.invoice_not_found],
-    },
-    async ({ caller: { accountId }, params: { id } }) =>
-      ok(describeInvoice(await findInvoice(db, id, accountId), accountId, publicUrl())),
-  );
+function invoiceRoute({ db, publicUrl }: InvoiceParts): Route {
+  return findRoute({
+    id: 'getInvoice',
+    path: '/invoices/:id',
+    tag: 'Invoices',
+    summary: 'Retrieve an invoice you sent or received',
+    returns: 'The invoice',
+    item: invoiceAnswer,
+    example: exampleInvoice,
+    notFound: invoiceErrors.invoice_not_found,
+    find: async (id, { accountId }) => describeInvoice(await findInvoice(db, id, accountId), accountId, publicUrl()),
+  });
 }
 
 function payRoute(parts: InvoiceParts): Route {
@@ -149,20 +130,19 @@ function payRoute(parts: InvoiceParts): Route {
       tag: 'Invoices',
       summary: 'Pay an invoice',
       description:
-        'Transfers the amount to its sender, with the fee of a transfer taken from it. When this is answered, the money has moved and the invoice is paid, both or neither. An overdue invoice can be paid too.',
+        'Transfers the amount, minus the transfer fee, to the sender of the invoice. The transfer and the status change happen atomically and are complete when the response arrives. An overdue invoice can still be paid.',
       auth: 'key',
       scope: 'pay',
       params,
       examples,
       idempotent: true,
-      returns: { 200: { description: 'It is paid', schema: invoiceAnswer, example: examplePaid } },
+      returns: { 200: { description: 'The paid invoice', schema: invoiceAnswer, example: examplePaid } },
       errors: [
         invoiceErrors.invoice_not_found,
         invoiceErrors.not_invoice_recipient,
         invoiceErrors.invoice_already_paid,
         invoiceErrors.invoice_already_cancelled,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, params: { id }, idempotency }) =>
@@ -180,8 +160,8 @@ function cancelRoute(parts: InvoiceParts): Route {
       method: 'POST',
       path: '/invoices/:id/cancel',
       tag: 'Invoices',
-      summary: 'Cancel an invoice you have sent',
-      description: 'Only as long as it is pending.',
+      summary: 'Cancel an invoice you sent',
+      description: 'Only a pending invoice can be cancelled.',
       auth: 'key',
       scope: 'pay',
       params,
@@ -189,7 +169,7 @@ function cancelRoute(parts: InvoiceParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is cancelled',
+          description: 'The cancelled invoice',
           schema: invoiceAnswer,
           example: { ...exampleInvoice, status: 'cancelled', cancelledAt: '2026-01-16T08:30:00.000Z' },
         },

@@ -10,19 +10,18 @@ import { swapTokens } from './tokens.ts';
 const token = z.enum(swapTokens);
 const gasFeeIfFailed = z.string().meta({
   description:
-    'Part of airpayFee. It is kept for gas if the swap was begun and the market then pays less than amountOutMin, or uses more gas. The rest comes back.',
+    'The part of `airpayFee` that is kept for gas if the swap fails after it was submitted, because the market pays less than `amountOutMin` or gas use rose. The rest is refunded.',
 });
 
-/** What a swap would come to now. Amounts are decimal text. */
 export const swapQuote = z.object({
   fromToken: token,
   toToken: token,
   amountIn: z.string(),
-  amountOut: z.string().meta({ description: 'What the market pays now for amountIn less airpayFee.' }),
-  rate: z.string().meta({ description: 'amountOut for one of amountIn, rounded down to 18 places.' }),
-  airpayFee: z.string().meta({ description: '0.5 % of amountIn, in the token that is sold.' }),
+  amountOut: z.string().meta({ description: 'What the market currently pays for `amountIn` minus `airpayFee`.' }),
+  rate: z.string().meta({ description: '`amountOut` per unit of `amountIn`, rounded down to 18 decimals.' }),
+  airpayFee: z.string().meta({ description: '0.5 % of `amountIn`, in the token that is sold.' }),
   gasFeeIfFailed,
-  amountOutMin: z.string().meta({ description: '99 % of amountOut. If the market pays less, nothing is swapped.' }),
+  amountOutMin: z.string().meta({ description: '99 % of `amountOut`. If the market pays less, the swap fails.' }),
 });
 
 export const exampleQuote: z.input<typeof swapQuote> = {
@@ -56,37 +55,40 @@ export function describeQuote({
   };
 }
 
-/** Where a swap is. */
 export const swapRecord = z.object({
   txId: z.string(),
   status: z.enum(publicStatuses),
   fromToken: token,
   toToken: token,
-  amountIn: z.string().meta({ description: 'What left your balance, as decimal text.' }),
-  airpayFee: z.string().meta({ description: 'Part of amountIn. If the swap fails, it comes back too, less gasFee.' }),
+  amountIn: z.string().meta({ description: 'The amount taken from your balance, as a decimal string.' }),
+  airpayFee: z.string().meta({ description: 'Part of `amountIn`. If the swap fails, it is refunded minus `gasFee`.' }),
   gasFeeIfFailed,
   gasFee: z.string().meta({
-    description: 'What was kept for gas. "0", unless the swap failed because the market moved after it was begun.',
+    description:
+      'The amount kept for gas: "0", unless the swap failed after it was submitted because the market moved.',
   }),
-  amountOutQuoted: z.string().meta({ description: 'What the market said when the swap was accepted.' }),
+  amountOutQuoted: z.string().meta({ description: 'The amount quoted when the swap was accepted.' }),
   amountOutMin: z.string(),
   amountOut: z.string().nullable().meta({
-    description: 'What the chain has paid out and is in your balance, to the last unit.',
+    description: 'The exact amount paid out on chain and credited to your balance.',
   }),
   price: z.string().nullable().meta({
-    description: 'The price reached: amountOut for one of amountIn, to be compared with `rate` of a quote.',
+    description: 'The executed price: `amountOut` per unit of `amountIn`. Compare it with `rate` of a quote.',
   }),
   slippage: z.string().nullable().meta({
-    description: 'By which part less was paid than was quoted: 0.01 is 1 %. Below zero when it was more.',
+    description: 'The shortfall against the quote: 0.01 means 1 % less. Negative if the market paid more.',
   }),
   unspent: z.string().nullable().meta({
     description:
-      'What the market has not taken, because it ran dry on the way, and is back in your balance. "0" as a rule.',
+      'The part of the input that the pool could not take for lack of liquidity, refunded to your balance. Usually "0".',
   }),
-  txHash: z.string().nullable().meta({ description: 'The transaction on Polygon, once it is sent.' }),
-  explorerUrl: z.string().nullable().meta({ description: 'Where a person can look at it.' }),
-  error: z.string().nullable().meta({ description: 'Why it failed. The amount is back then, less gasFee.' }),
-  expiresAt: z.iso.datetime().meta({ description: 'If it is not swapped until then, it fails.' }),
+  txHash: z.string().nullable().meta({ description: 'The transaction on Polygon, once sent.' }),
+  explorerUrl: z.string().nullable().meta({ description: 'The block explorer page of the transaction.' }),
+  error: z
+    .string()
+    .nullable()
+    .meta({ description: 'Why the swap failed. The amount minus `gasFee` is then back in your balance.' }),
+  expiresAt: z.iso.datetime().meta({ description: 'The swap fails if it is not executed by then.' }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
 });

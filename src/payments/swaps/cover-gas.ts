@@ -35,7 +35,7 @@ export async function coverGas({ market, gasCosts }: QuoteParts, fee: Amount, po
   if (fee.atomic >= needed) return amountOf(asset, needed);
   const least = leastSwapFor(amountOf(asset, needed));
   throw swapErrors.swap_amount_too_small(
-    `The gas of a swap costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and the fee has to pay for it. The smallest amount is ${toDecimalText(least)} ${asset}.`,
+    `The gas for a swap currently costs ${toDecimalText(amountOf('USDC', cost))} USDC, which the fee on this amount does not cover. Swap at least ${toDecimalText(least)} ${asset}.`,
     { members: { leastAmount: toDecimalText(least), currency: asset } },
   );
 }

@@ -5,31 +5,31 @@ export const swapErrors = defineErrors({
   unknown_token: {
     status: 400,
     title: 'Unknown token',
-    detail: `Tokens that can be swapped are ${swapTokens.join(', ')}, written like this.`,
+    detail: `This token cannot be swapped. Use one of ${swapTokens.join(', ')}, in exactly this spelling.`,
   },
   same_token: {
     status: 400,
     title: 'Same token twice',
-    detail: 'A swap goes from one token to another.',
+    detail: '`from` and `to` are the same token. Choose two different tokens.',
   },
   swap_amount_too_small: {
     status: 400,
-    title: 'Too little for a swap',
-    detail: 'The fee does not pay for the gas, or what would be paid out rounds to nothing. Swap more.',
+    title: 'Amount too small to swap',
+    detail: 'The swap fee does not cover the gas, or the output rounds to zero. Swap a larger amount.',
   },
   insufficient_liquidity: {
     status: 400,
-    title: 'The market cannot serve it',
-    detail: 'No pool could pay for this amount. Swap less at once, or another pair.',
+    title: 'Insufficient liquidity',
+    detail: 'No pool has enough liquidity for this amount. Swap a smaller amount or another pair.',
   },
   price_impact_too_high: {
     status: 400,
     title: 'Price impact too high',
-    detail: 'This amount would lose more than 5 % to price impact: it moves the price itself. Swap less at once.',
+    detail: 'The price impact of this amount exceeds 5 %. Swap a smaller amount.',
   },
   swap_not_found: {
     status: 404,
-    title: 'No such swap',
-    detail: 'You have no swap with this txId.',
+    title: 'Swap not found',
+    detail: 'You have no swap with this txId. GET /swap/history lists your swaps.',
   },
 });

@@ -32,7 +32,7 @@ export const swaps: Feature<{
   chapters: [
     {
       name: 'Swaps',
-      description: `${listed(swapTokens)} for one another, through Uniswap on Polygon.`,
+      description: `Swap ${listed(swapTokens)} for one another through Uniswap on Polygon.`,
       states: pictureOf(swapSaga, 'The states of a swap'),
     },
   ],

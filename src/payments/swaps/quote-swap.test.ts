@@ -17,7 +17,7 @@ test.each([
   [95_000n, '9.50 %'],
 ])('an impact of %s millionths is told as %s of what is lost', async (impact, percent) => {
   const asked = quoteSwap(marketThatSays(1_000n, impact), amountOf('USDC', 1_000_000n), 'ETH');
-  await expect(asked).rejects.toThrow(`would lose ${percent} to price impact`);
+  await expect(asked).rejects.toThrow(`The price impact of this amount is ${percent}`);
 });
 
 test('what comes to nothing is too little, and 5 % are allowed', async () => {

@@ -45,7 +45,7 @@ export async function quoteSwap({ market, gasCosts }: QuoteParts, amount: Amount
     // Rounded up, so that the message never shows exactly the allowed 5 %.
     const percent = (Math.ceil(Number(impact) / 100) / 100).toFixed(2);
     throw swapErrors.price_impact_too_high(
-      `This amount would lose ${percent} % to price impact, and at most 5 % is allowed. Swap less at once.`,
+      `The price impact of this amount is ${percent} %, and at most 5 % is allowed. Swap a smaller amount.`,
     );
   }
   return { amount, fee, gasFee, poolGas, amountOut, amountOutMin, rate: rateOf(amountOut, amount) };

@@ -6,7 +6,8 @@ import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import type { Once } from '../../ledger/idempotency.ts';
@@ -21,7 +22,7 @@ import type { QuoteParts } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
 import { openSwap } from './open-swap.ts';
 import { quoteSwap, type SwapTerms } from './quote-swap.ts';
-import { publicStatuses, type SwapStatus, statusesShownAs } from './saga.ts';
+import { publicStatuses, statusesShownAs } from './saga.ts';
 import { findSwap, type SwapRow, selectSwap, toSwap } from './swap.ts';
 import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
 
@@ -33,11 +34,10 @@ export interface SwapRouteParts {
   readonly gasCosts: GasCosts;
   readonly silentChains: SilentChains;
   readonly checkpoint?: Checkpoint;
-  /** How long a swap may take from being accepted. */
+  /** A swap must be executed within this time of its acceptance. */
   readonly validSeconds: number;
 }
 
-/** Swaps on Polygon: what can be swapped and for how much, begun, followed, listed. */
 export function swapRoutes(parts: SwapRouteParts): Route[] {
   return [
     tokensRoute(),
@@ -45,17 +45,17 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
     executeRoute(parts),
     historyRoute(parts.db),
     balancesRoute(parts.db),
-    findRoute(parts.db),
+    swapRoute(parts.db),
   ];
 }
 
-/** Read as text, so that what is none of ours is told by a code of its own. */
+/** Any string, so that an unknown token gets the code `unknown_token` instead of `invalid_request`. */
 const token = z.string().meta({ description: `One of ${swapTokens.join(', ')}.`, enum: [...swapTokens] });
 const amount = amountField.meta({
   description:
-    'A number or decimal text, more than 0: at most 6 decimals for USDC, 18 for the others. Text keeps all 18, a number does not.',
+    'A number or decimal string greater than 0, with at most 6 decimals for USDC and 18 for the others. Use a string for full precision.',
 });
-const answeredAsText = 'Amounts are answered as decimal text, because a JSON number cannot hold 18 decimals.';
+const answeredAsText = 'Amounts are returned as decimal strings, because a JSON number cannot hold 18 decimals.';
 const wanted = z.strictObject({ from: token, to: token, amount });
 
 const refusals = [
@@ -75,7 +75,7 @@ async function readTerms(parts: QuoteParts, { from, to, amount: given }: z.outpu
 function requireToken(path: string, text: string): SwapToken {
   if (isSwapToken(text)) return text;
   const message = `must be one of ${swapTokens.join(', ')}`;
-  throw swapErrors.unknown_token(`${path} ${message}, written like this.`, { errors: [{ path, message }] });
+  throw swapErrors.unknown_token(`${path} ${message}, in exactly this spelling.`, { errors: [{ path, message }] });
 }
 
 function tokensRoute(): Route {
@@ -86,11 +86,11 @@ function tokensRoute(): Route {
       method: 'GET',
       path: '/swap/tokens',
       tag: 'Swaps',
-      summary: 'What can be swapped',
+      summary: 'List the tokens you can swap',
       auth: 'none',
       returns: {
         200: {
-          description: 'Every one of them for every other',
+          description: 'The tokens, each of which can be swapped for every other',
           schema: z.object({ tokens: z.array(z.enum(swapTokens)) }),
           example: { tokens },
         },
@@ -107,8 +107,8 @@ function quoteRoute(parts: SwapRouteParts): Route {
       method: 'GET',
       path: '/swap/quote',
       tag: 'Swaps',
-      summary: 'What a swap would come to now',
-      description: `Asked of the market on the chain at this moment, over the way that pays most. It binds nobody. ${answeredAsText}`,
+      summary: 'Quote a swap',
+      description: `The current on-chain price over the best route. A quote is not binding. ${answeredAsText}`,
       auth: 'key',
       scope: 'read',
       query: wanted,
@@ -130,7 +130,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       path: '/swap/execute',
       tag: 'Swaps',
       summary: 'Swap one token for another',
-      description: `The amount leaves your balance at once and is swapped on Polygon; follow it at \`/swap/{txId}\`. You get exactly what the chain pays out, at least amountOutMin: 99 % of what the market said when the swap was accepted. If the price moves further, or it cannot be swapped in time, the amount comes back, the fee of 0.5 % too. The fee pays for the gas: an amount is refused whose fee does not cover it, and gasFeeIfFailed is kept of it when the price moved after the swap was begun. ${answeredAsText} Send an Idempotency-Key: after a lost connection the same request never swaps twice.`,
+      description: `Takes the amount from your balance immediately and swaps it on Polygon; follow it at \`/swap/{txId}\`. You receive exactly what the chain pays out, at least \`amountOutMin\`: 99 % of the quote at acceptance. If the price moves further, or the swap is not executed in time, the amount and the fee of 0.5 % are refunded. The fee pays for the gas, so an amount whose fee does not cover it is refused. If the price moves after the swap was submitted, \`gasFeeIfFailed\` is kept. ${answeredAsText} Send an Idempotency-Key, so that a retry after a lost connection never swaps twice.`,
       auth: 'key',
       scope: 'pay',
       body: wanted,
@@ -138,23 +138,18 @@ function executeRoute(parts: SwapRouteParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on its way',
+          description: 'The request was accepted',
           schema: swapRecord
             .pick({ txId: true, status: true, fromToken: true, toToken: true, amountIn: true, amountOutMin: true })
             .extend({ status: z.literal('queued') }),
           example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
         },
       },
-      errors: [
-        ...refusals,
-        silentErrors.chain_not_available,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
-      ],
+      errors: [...refusals, silentErrors.chain_not_available, ...Object.values(ledgerRefusals)],
     },
     async ({ caller, body, idempotency }) => {
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
-      // while the chain is silent or the market pays nothing.
+      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
+      // silent or the market pays nothing.
       const asked = await refuseSilent(silentChains, homeChain)
         .then(() => readTerms(parts, body))
         .then(
@@ -176,48 +171,25 @@ function executeRoute(parts: SwapRouteParts): Route {
 }
 
 function historyRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listSwaps',
-      method: 'GET',
-      path: '/swap/history',
-      tag: 'Swaps',
-      summary: 'Your swaps',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(publicStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('swaps', swapRecord),
-          example: { swaps: [exampleSwap], nextCursor: null },
-        },
-      },
+  return listRoute({
+    id: 'listSwaps',
+    path: '/swap/history',
+    tag: 'Swaps',
+    summary: 'List your swaps',
+    name: 'swaps',
+    item: swapRecord,
+    example: exampleSwap,
+    filters: { status: z.enum(publicStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
+      const { rows } = await db.query<SwapRow>(
+        `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+          ORDER BY id DESC LIMIT $4`,
+        [accountId, cursor ?? null, status === undefined ? null : statusesShownAs(status), limit + 1],
+      );
+      return rows;
     },
-    async ({ caller, query }) => {
-      const statuses = query.status && statusesShownAs(query.status);
-      const rows = await listSwaps(db, { accountId: caller.accountId, ...query, statuses });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ swaps: items.map((row) => describeSwap(toSwap(row))), nextCursor });
-    },
-  );
-}
-
-interface SwapQuery {
-  readonly accountId: bigint;
-  readonly cursor?: string | undefined;
-  readonly statuses: readonly SwapStatus[] | undefined;
-  readonly limit: number;
-}
-
-/** One more than the page holds. */
-async function listSwaps(db: Queryable, { accountId, cursor, statuses, limit }: SwapQuery): Promise<SwapRow[]> {
-  const { rows } = await db.query<SwapRow>(
-    `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
-      ORDER BY id DESC LIMIT $4`,
-    [accountId, cursor ?? null, statuses ?? null, limit + 1],
-  );
-  return rows;
+    describe: (row) => describeSwap(toSwap(row)),
+  });
 }
 
 function balancesRoute(db: Queryable): Route {
@@ -227,12 +199,12 @@ function balancesRoute(db: Queryable): Route {
       method: 'GET',
       path: '/swap/balances',
       tag: 'Swaps',
-      summary: 'What you have of every token',
+      summary: 'Retrieve your token balances',
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
-          description: 'On Polygon, as decimal text in shortest form',
+          description: 'Your balances on Polygon, as decimal strings in shortest form',
           schema: z.object({
             balances: z.object(perHolding(() => z.string())),
           }),
@@ -247,31 +219,24 @@ function balancesRoute(db: Queryable): Route {
   );
 }
 
-/** The currencies, then the coins. */
 function perHolding<Value>(of: (asset: Holding) => Value): Record<Holding, Value> {
   return Object.fromEntries([...currencies, ...coins].map((asset) => [asset, of(asset)])) as Record<Holding, Value>;
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'getSwap',
-      method: 'GET',
-      path: '/swap/:txId',
-      tag: 'Swaps',
-      summary: 'Where a swap is',
-      description: 'Ask until it is `completed` or `failed`, or register a webhook for `swap.completed`.',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ txId: z.string().max(64) }),
-      examples: { params: { txId: exampleSwap.txId } },
-      returns: { 200: { description: 'The swap', schema: swapRecord, example: exampleSwap } },
-      errors: [swapErrors.swap_not_found],
+function swapRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getSwap',
+    path: '/swap/:txId',
+    tag: 'Swaps',
+    summary: 'Retrieve a swap',
+    description: 'Poll until the status is `completed` or `failed`, or register a webhook for `swap.completed`.',
+    returns: 'The swap',
+    item: swapRecord,
+    example: exampleSwap,
+    notFound: swapErrors.swap_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findSwap(db, id));
+      return found && describeSwap(found);
     },
-    async ({ caller, params }) => {
-      const found = await findSwap(db, params.txId);
-      if (found === undefined || found.accountId !== caller.accountId) throw swapErrors.swap_not_found();
-      return ok(describeSwap(found));
-    },
-  );
+  });
 }

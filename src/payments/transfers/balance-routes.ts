@@ -3,7 +3,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import { page, pageQuery } from '../../kernel/http/paging.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Balance, balancesOf } from '../../ledger/balances.ts';
 import { InvalidCursor } from '../../ledger/history.ts';
 import { toDecimalText } from '../../money/amount.ts';
@@ -11,7 +11,6 @@ import { type Currency, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
-/** What an account has, and how it came to it. */
 export function balanceRoutes(db: Queryable): Route[] {
   return [balanceRoute(db), historyRoute(db), statementRoute(db)];
 }
@@ -23,20 +22,20 @@ function balanceRoute(db: Queryable): Route {
       method: 'GET',
       path: '/circle/balance',
       tag: 'Transfers',
-      summary: 'What you can spend',
+      summary: 'Retrieve your balance',
       description:
-        '`USDC` and `EURC` are what you can spend: your balances on Polygon. `other` lists what you hold on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute), so that the whole of your money is here; it is an empty list when there is nothing else. Move it back the same way, or withdraw it where it is. What is still under way is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
+        '`USDC` and `EURC` are your spendable balances on Polygon. `other` lists balances on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute); it is empty if there are none. Bridge or swap them back, or withdraw them on their chain. Money in progress is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
-          description: 'Decimal text, in shortest form',
+          description: 'Your balances, as decimal strings in shortest form',
           schema: z.object({
             USDC: z.string(),
             EURC: z.string(),
             other: z
               .array(z.object({ chain: z.string(), asset: z.string(), amount: z.string() }))
-              .meta({ description: 'Sorted by chain and asset; only what is not zero.' }),
+              .meta({ description: 'Sorted by chain and asset, without zero balances.' }),
           }),
           example: {
             USDC: '100.5',
@@ -62,59 +61,47 @@ function balanceRoute(db: Queryable): Route {
   );
 }
 
-/** By transfers, orders and invoices. */
+/** Transfers, orders and invoices can spend it. */
 function isSpendable({ chain, asset }: Balance): boolean {
   return chain === homeChain && isCurrency(asset);
 }
 
 function historyRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listTransfers',
-      method: 'GET',
-      path: '/circle/transfers',
-      tag: 'Transfers',
-      summary: 'What came and went',
-      description:
-        'Newest first. Paging neither skips nor repeats while new transfers arrive. A page may hold fewer lines than asked for, even none, where many calls are told in one: only a `nextCursor` of null is the end.',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      examples: { query: { limit: '50' } },
-      returns: {
-        200: {
-          description: 'A page of your history',
-          schema: page('transfers', transferRecord),
-          example: {
-            transfers: [
-              {
-                transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
-                direction: 'sent',
-                type: 'transfer',
-                status: 'complete',
-                amount: 50,
-                fee: 0.75,
-                currency: 'USDC',
-                counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
-                description: null,
-                createdAt: '2026-01-15T10:00:00.000Z',
-              },
-            ],
-            nextCursor: null,
-          },
-        },
-      },
+  return listRoute({
+    id: 'listTransfers',
+    path: '/circle/transfers',
+    tag: 'Transfers',
+    summary: 'List your transfers',
+    description:
+      'Everything that changed your balances, newest first. Paging neither skips nor repeats items while new transfers arrive. Paid calls are grouped into one line, so a page may hold fewer lines than `limit`, or none: only a `nextCursor` of null marks the end.',
+    returns: 'A page of your history',
+    name: 'transfers',
+    item: transferRecord,
+    example: {
+      transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+      direction: 'sent',
+      type: 'transfer',
+      status: 'complete',
+      amount: 50,
+      fee: 0.75,
+      currency: 'USDC',
+      counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+      description: null,
+      createdAt: '2026-01-15T10:00:00.000Z',
     },
-    async ({ caller: { accountId }, query: { limit, cursor } }) => {
+    exampleQuery: { limit: '50' },
+    rows: async ({ accountId, limit, cursor }) => {
       try {
-        return ok(await listTransfers(db, { accountId, limit, cursor }));
+        const { transfers, nextCursor } = await listTransfers(db, { accountId, limit, cursor });
+        return { items: transfers, nextCursor };
       } catch (error) {
         if (!(error instanceof InvalidCursor)) throw error;
         const message = 'must be the nextCursor of an earlier page';
         throw httpErrors.invalid_request(`cursor ${message}.`, { errors: [{ path: 'cursor', message }] });
       }
     },
-  );
+    describe: (transfer) => transfer,
+  });
 }
 
 const exampleCsv = [
@@ -132,9 +119,9 @@ function statementRoute(db: Queryable): Route {
       method: 'GET',
       path: '/account/statement',
       tag: 'Transfers',
-      summary: 'Your statement for a month',
+      summary: 'Retrieve a monthly statement',
       description:
-        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. Opening balance plus all changes is the closing balance, to the last digit. Months are those of UTC. However long it is, it comes as fast as you read it, and is of the moment at which you asked; one that breaks off before its end is not whole. Few may be under way at once.',
+        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. The opening balance plus all changes equals the closing balance exactly. Months are in UTC. The statement is streamed and reflects the moment of the request; a response that breaks off is incomplete. The number of concurrent statements is limited.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({

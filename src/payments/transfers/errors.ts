@@ -5,7 +5,11 @@ export const transferErrors = defineErrors({
     status: 404,
     title: 'Recipient not found',
     detail:
-      'No account has this handle, verified email or verified phone number. A recipient verifies an email or a phone number with POST /account/email/verify or /account/phone/verify; a handle always works.',
+      'No account has this handle, verified email or verified phone number. Use the recipient’s handle, or ask them to verify their email or phone number with POST /account/email/verify or /account/phone/verify.',
   },
-  self_transfer: { status: 400, title: 'Paying yourself', detail: 'The recipient is your own account.' },
+  self_transfer: {
+    status: 400,
+    title: 'Transfer to yourself',
+    detail: 'The recipient is your own account. Choose another recipient.',
+  },
 });

@@ -5,7 +5,7 @@ import { type TransferParts, transferRoutes } from './routes.ts';
 
 export const transfers: Feature<{ serving: Omit<TransferParts, 'recipients'> }> = {
   name: 'transfers',
-  chapters: [{ name: 'Transfers', description: 'Pay somebody, see what you have and where it went.' }],
+  chapters: [{ name: 'Transfers', description: 'Pay other accounts, and see your balance, history and statements.' }],
   events: transferEvents,
   routes: ({ db, ledger }) => transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
 };

@@ -8,7 +8,6 @@ import { type HistoryEntry, listHistory } from '../../ledger/history.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Holding } from '../../money/catalogue.ts';
 
-/** One line of an account's history, as its owner sees it. */
 export const transferRecord = z.object({
   transferId: z.string(),
   direction: z.enum(['sent', 'received']),
@@ -17,12 +16,12 @@ export const transferRecord = z.object({
   amount: figure.meta({
     description: `Before the fee. ${figureInWords}`,
   }),
-  fee: figure.meta({ description: 'Paid out of the amount, and written like it.' }),
+  fee: figure.meta({ description: 'Deducted from the amount, in the same format.' }),
   currency: holding,
   counterparty: z
     .object({ handle: z.string(), name: untrusted })
     .nullable()
-    .meta({ description: 'Null when the other side is not an account here.' }),
+    .meta({ description: 'Null if the other party has no account here.' }),
   description: untrusted.nullable(),
   createdAt: z.iso.datetime(),
 });
@@ -80,8 +79,8 @@ function describeCalls(count: number): string {
 }
 
 /**
- * The posting's amount and fee, to whoever gave the one or got what the other left of it. Everybody else sees what happened
- * to them: the other side of a swap, or the rest of what was held for an order that took less.
+ * The payer of the amount and the recipient of the amount minus the fee see the posting's own figures. Others see the change of their
+ * balance, such as the other side of a swap or the rest of an order's hold.
  */
 function shownAmounts({ posting: { amount, fee }, change }: HistoryEntry): { amount: Amount; fee: Amount } {
   const isParty =

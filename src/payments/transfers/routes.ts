@@ -19,7 +19,7 @@ export interface TransferParts {
   readonly recipients: RecipientBook;
 }
 
-const to = z.string().meta({ description: 'A handle, a verified email or a verified phone number of an account.' });
+const to = z.string().meta({ description: 'The handle, verified email or verified phone number of an account.' });
 
 const exampleTransfer = {
   transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
@@ -46,8 +46,8 @@ function quoteRoute(): Route {
       method: 'GET',
       path: '/agent/transfer/quote',
       tag: 'Transfers',
-      summary: 'What a transfer would cost',
-      description: 'Needs no key, and does not tell whether the recipient exists.',
+      summary: 'Quote a transfer',
+      description: 'No API key is required. The quote does not reveal whether the recipient exists.',
       auth: 'none',
       query: z.strictObject({
         to,
@@ -57,7 +57,7 @@ function quoteRoute(): Route {
       examples: { query: { to: 'PA-7K2M9QXA', amount: '50', currency: 'USDC' } },
       returns: {
         200: {
-          description: 'The fee, and what arrives',
+          description: 'The fee and the amount that arrives',
           schema: z.object({
             amount: z.number(),
             fee: z.number(),
@@ -70,7 +70,7 @@ function quoteRoute(): Route {
       },
     },
     async ({ query }) => {
-      // In a query an unescaped + arrives as a blank; here nothing is paid, so it may be read as what was meant.
+      // An unescaped + in a query arrives as a space. A quote moves no money, so the space is read as the + that was meant.
       recipientOrRefuse(query.to.replace(/^ (?=\d)/, '+'));
       const amount = amountOrRefuse(query.currency, query.amount);
       const fee = transferFee(amount);
@@ -92,9 +92,9 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       method: 'POST',
       path,
       tag: 'Transfers',
-      summary: path === '/agent/transfer' ? 'Pay somebody' : 'Pay somebody (the same, at its other address)',
+      summary: path === '/agent/transfer' ? 'Create a transfer' : 'Create a transfer (alias)',
       description:
-        'The fee of 1.49 %, rounded to cents, is taken from the amount. When this is answered, the money has moved. Send an Idempotency-Key: after a lost connection the same request then tells what happened, and never pays twice.',
+        'Transfers money to another account. The fee of 1.49 %, rounded to cents, is deducted from the amount. The transfer is complete when the response arrives. Send an Idempotency-Key, so that a retry after a lost connection never pays twice.',
       auth: 'key',
       scope: 'pay',
       body: z.strictObject({
@@ -107,13 +107,15 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       idempotent: true,
       returns: {
         200: {
-          description: 'The money has moved',
+          description: 'The transfer is complete',
           schema: z.object({
             transferId: z.string(),
             status: z.literal('complete'),
-            amount: z.number().meta({ description: 'What left your balance.' }),
+            amount: z.number().meta({ description: 'The amount taken from your balance.' }),
             fee: z.number(),
-            recipientAmount: z.number().meta({ description: 'What arrived: amount less fee.' }),
+            recipientAmount: z
+              .number()
+              .meta({ description: 'The amount the recipient received: `amount` minus `fee`.' }),
             currency,
           }),
           example: exampleTransfer,

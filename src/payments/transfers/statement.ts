@@ -15,8 +15,8 @@ const line = z.object({
   type: z.string(),
   counterparty: z.object({ handle: z.string(), name: untrusted }).nullable(),
   description: untrusted.nullable(),
-  change: z.string().meta({ description: 'Below zero when it went out.' }),
-  balance: z.string().meta({ description: 'The balance after it.' }),
+  change: z.string().meta({ description: 'Negative for outgoing money.' }),
+  balance: z.string().meta({ description: 'The balance after this change.' }),
 });
 
 /** Amounts are decimal strings, so they add up exactly. */
@@ -25,7 +25,9 @@ export const statement = z.object({
   currency: holding,
   openingBalance: z.string(),
   closingBalance: z.string(),
-  lines: z.array(line).meta({ description: 'Oldest first. Opening balance plus all changes is the closing balance.' }),
+  lines: z
+    .array(line)
+    .meta({ description: 'Oldest first. The opening balance plus all changes equals the closing balance.' }),
 });
 
 type Line = z.input<typeof line>;

@@ -1,7 +1,6 @@
-import { httpErrors } from '../../kernel/http/errors.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Outcome, Posted, Posting } from '../../ledger/posting.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { postingRefusal } from '../../ledger/require-posted.ts';
 import type { Amount } from '../../money/amount.ts';
 import { transferFee } from '../../money/fees.ts';
 import { transferErrors } from './errors.ts';
@@ -45,21 +44,8 @@ export interface CompletedTransfer {
 
 /** What the ledger made of it, or the refusal that its sender is told. */
 export function completeOrRefuse(result: Outcome): CompletedTransfer {
-  switch (result.outcome) {
-    case 'posted':
-      return { posting: result.posting, replayed: false };
-    case 'duplicate':
-      return { posting: result.posting, replayed: true };
-    case 'insufficient_balance':
-      throw ledgerRefusals.insufficient_balance();
-    case 'frozen_account':
-      throw ledgerRefusals.account_frozen();
-    case 'key_revoked':
-      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-    case 'mismatch':
-      throw httpErrors.idempotency_mismatch();
-    case 'unknown_account':
-      // Its handle was known, and the account was closed since.
-      throw transferErrors.recipient_not_found();
-  }
+  if ('posting' in result) return { posting: result.posting, replayed: result.outcome === 'duplicate' };
+  // Its handle was known, and the account was closed since.
+  if (result.outcome === 'unknown_account') throw transferErrors.recipient_not_found();
+  throw postingRefusal(result.outcome, 'a transfer');
 }

@@ -28,7 +28,9 @@ const tag = 'Withdrawals';
 const allowedAddress = z.object({
   address: z.string(),
   addedAt: z.iso.datetime(),
-  usableFrom: z.iso.datetime().meta({ description: 'While the list is on, nothing goes there before that.' }),
+  usableFrom: z.iso
+    .datetime()
+    .meta({ description: 'While the list is on, the address can receive payments only from then on.' }),
 });
 
 const exampleAllowed = {
@@ -38,14 +40,16 @@ const exampleAllowed = {
 };
 
 const allowList = z.object({
-  enabled: z.boolean().meta({ description: 'Money leaves for the addresses below alone.' }),
-  offFrom: z.iso.datetime().nullable().meta({ description: 'It was switched off, and is off from then on.' }),
+  enabled: z.boolean().meta({ description: 'Whether outgoing payments are restricted to these addresses.' }),
+  offFrom: z.iso
+    .datetime()
+    .nullable()
+    .meta({ description: 'When a requested switch-off takes effect. Null if none is pending.' }),
   addresses: z.array(allowedAddress),
 });
 
 const exampleList = { enabled: true, offFrom: null, addresses: [exampleAllowed] };
 
-/** The allow-list of an account: what is on it, and whether it holds. */
 export function addressRoutes({ db, secrets, brakes }: AddressParts): Route[] {
   const parts = { db, secrets, delayHours: brakes.allowListDelayHours };
   return [listRoute(db), addRoute(parts), removeRoute(parts), switchRoute(parts)];
@@ -58,9 +62,9 @@ function listRoute(db: Database): Route {
       method: 'GET',
       path: '/account/withdrawal-addresses',
       tag,
-      summary: 'Your allow-list',
+      summary: 'Retrieve your allow-list',
       description:
-        'While it is on, withdrawals and payments to sellers go to its addresses alone, the saved withdrawalAddress included: it has to be on the list as well.',
+        'While the allow-list is on, withdrawals and payments to sellers go only to addresses on it. The saved withdrawalAddress must be on the list as well.',
       auth: 'key',
       scope: 'read',
       returns: { 200: { description: 'The list, oldest address first', schema: allowList, example: exampleList } },
@@ -78,12 +82,12 @@ function addRoute(parts: AllowListParts): Route {
       tag,
       summary: 'Add an address to your allow-list',
       description:
-        'It can be used after a delay of 24 hours, if the operator has set no other one, whether the list is on or not. An address that is there already keeps its time. You are told by email.',
+        'The address becomes usable after a delay, 24 hours unless the operator set another, whether or not the list is on. Adding an address again does not restart its delay. You receive an email.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({ address: withdrawalAddress }),
       examples: { body: { address: exampleAllowed.address } },
-      returns: { 200: { description: 'It is on the list', schema: allowedAddress, example: exampleAllowed } },
+      returns: { 200: { description: 'The address on the list', schema: allowedAddress, example: exampleAllowed } },
       errors: [withdrawalErrors.too_many_withdrawal_addresses, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, ip }) => ok(describe(await addAddress(parts, ownerOf(caller, ip), body.address))),
@@ -97,15 +101,15 @@ function removeRoute(parts: AllowListParts): Route {
       method: 'DELETE',
       path: '/account/withdrawal-addresses/:address',
       tag,
-      summary: 'Take an address off your allow-list',
-      description: 'At once. A withdrawal that was asked for before goes on unless you cancel it.',
+      summary: 'Remove an address from your allow-list',
+      description: 'Takes effect immediately. Withdrawals that were already requested continue unless you cancel them.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ address: withdrawalAddress }),
       examples: { params: { address: exampleAllowed.address } },
       returns: {
         200: {
-          description: 'It is not on the list any more',
+          description: 'The address was removed',
           schema: z.object({ removed: z.literal(true) }),
           example: { removed: true },
         },
@@ -128,12 +132,12 @@ function switchRoute(parts: AllowListParts): Route {
       tag,
       summary: 'Switch your allow-list on or off',
       description:
-        'On is at once. Off takes as long as a new address does, and is called back by switching it on again. You are told by email.',
+        'Switching on takes effect immediately. Switching off takes effect after the same delay as a new address; switch it on again to cancel that. You receive an email.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({ enabled: z.boolean() }),
       examples: { body: { enabled: true } },
-      returns: { 200: { description: 'The list as it is now', schema: allowList, example: exampleList } },
+      returns: { 200: { description: 'The updated list', schema: allowList, example: exampleList } },
       errors: [dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, ip }) => {

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { figure, figureInWords, holding, toFigure } from '../../kernel/http/amount-field.ts';
-import { type ChainId, chainIds, type Holding } from '../../money/catalogue.ts';
+import { chainIds, type Holding } from '../../money/catalogue.ts';
 import { shownStatuses, toShownStatus } from './saga.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
-export const chainField = z.enum(chainIds as [ChainId, ...ChainId[]], {
-  error: `must be one of ${chainIds.join(', ')}`,
-});
+export const chainField = z.enum(chainIds);
 
 export const withdrawalRecord = z.object({
   txId: z.string(),
@@ -14,16 +12,16 @@ export const withdrawalRecord = z.object({
   chain: chainField,
   address: z.string(),
   gross: figure.meta({
-    description: `What left your balance. ${figureInWords}`,
+    description: `The amount taken from your balance. ${figureInWords}`,
   }),
   fee: figure,
-  net: figure.meta({ description: 'What arrives: gross less fee.' }),
+  net: figure.meta({ description: 'The amount that arrives: `gross` minus `fee`.' }),
   currency: holding,
-  txHash: z.string().nullable().meta({ description: 'The transaction on the chain, once it is sent.' }),
-  error: z
-    .string()
-    .nullable()
-    .meta({ description: 'Why it is held or failed. What failed or was cancelled is back in your balance.' }),
+  txHash: z.string().nullable().meta({ description: 'The on-chain transaction, once it is sent.' }),
+  error: z.string().nullable().meta({
+    description:
+      'Why the withdrawal is held or has failed. If it failed or was cancelled, the money is back in your balance.',
+  }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
 });

@@ -19,9 +19,9 @@ export function cancelRoute({ once, ledger }: CancelParts): Route {
       method: 'POST',
       path: '/circle/withdrawals/:txId/cancel',
       tag: 'Withdrawals',
-      summary: 'Call a withdrawal back before it is sent',
+      summary: 'Cancel a withdrawal',
       description:
-        'While it is `queued` or `awaiting_liquidity`, or `held` because much leaves the service at the moment. The whole amount is back in your balance at once, the fee too. What is being sent cannot be called back, and what the operator reviews is his to decide. What was cancelled before is answered as it is.',
+        'A withdrawal can be cancelled only before it is submitted: while it is `queued` or `awaiting_liquidity`, or `held` by the service-wide hourly limit. The whole amount, including the fee, returns to your balance immediately. A withdrawal that the operator is reviewing cannot be cancelled. Cancelling twice returns the cancelled withdrawal.',
       auth: 'key',
       scope: 'withdraw',
       params: z.strictObject({ txId: z.string().max(64) }),
@@ -29,7 +29,7 @@ export function cancelRoute({ once, ledger }: CancelParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'It is cancelled, and nothing was sent',
+          description: 'The cancelled withdrawal',
           schema: withdrawalRecord,
           example: { ...exampleWithdrawal, status: 'cancelled', txHash: null },
         },

@@ -55,11 +55,14 @@ function isUnsent({ status, heldBy }: Withdrawal): boolean {
 }
 
 function explain({ status }: Withdrawal): string | undefined {
-  if (status === 'held') return 'It is under review. Ask the operator.';
-  if (status === 'complete') return 'It has arrived already.';
-  if (status === 'failed') return 'It has failed, and the whole amount is back in your balance.';
-  if (status === 'wrapping') return 'It could not be paid, and the whole amount comes back by itself.';
-  return 'It is being sent, and cannot be called back.';
+  if (status === 'held')
+    return 'The operator is reviewing this withdrawal, so it cannot be cancelled. Contact the operator.';
+  if (status === 'complete') return 'The withdrawal is already complete.';
+  if (status === 'failed') return 'The withdrawal has failed, and the whole amount is back in your balance.';
+  if (status === 'wrapping')
+    return 'The withdrawal has failed, and the whole amount is being returned to your balance.';
+  return 'The withdrawal has been submitted and can no longer be cancelled.';
 }
 
-const unknownSent = 'Nobody knows for certain yet that it was not sent. Ask the operator.';
+const unknownSent =
+  'It is not certain yet whether the withdrawal was sent, so it cannot be cancelled. Contact the operator.';

@@ -59,7 +59,7 @@ test('a fee below the gas cost is refused, and the error names the smallest suff
   // 65,000 units at 10 gwei are 0.00065 ether, which are 1.95 USDC.
   const { code, status, message, extras } = await refusalOf(ask({}, 100_000_000n));
   expect([code, status]).toEqual(['amount_too_small', 400]);
-  expect(message).toContain('its fee is 1.49 USDC');
+  expect(message).toContain('its fee of 1.49 USDC');
   expect(extras.members).toEqual({ leastAmount: 130.84, currency: 'USDC' });
   await ask({}, 130_840_000n);
   await refusalOf(ask({}, 130_830_000n));
@@ -90,7 +90,7 @@ test('the error says so if no amount covers the gas', async () => {
     ask({ baseFee: parseGwei('449'), tip: parseGwei('50'), worth: at30000 }, 10_000_000_000n),
   );
   expect(extras.members).toEqual({ leastAmount: null, currency: 'USDC' });
-  expect(message).toContain('No amount');
+  expect(message).toContain('no allowed amount');
 });
 
 test('a node cannot raise the cost above our highest tip', async () => {

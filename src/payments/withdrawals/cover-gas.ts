@@ -35,17 +35,17 @@ export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, va
   if (fee.atomic >= needed) return;
   const least = leastWithdrawalFor(amountOf(asset, needed));
   const told = isCurrency(asset) ? amountOf(asset, ((least.atomic + cent - 1n) / cent) * cent) : least;
-  const gas = `The gas of this payment costs ${toDecimalText(amountOf('USDC', cost))} USDC now, and its fee is ${toDecimalText(fee)} ${asset}.`;
+  const gas = `The gas for this withdrawal currently costs ${toDecimalText(amountOf('USDC', cost))} USDC, and its fee of ${toDecimalText(fee)} ${asset} does not cover it.`;
   if ((told.atomic * value) / gross.atomic > mostValue) {
     throw withdrawalErrors.amount_too_small(
-      `${gas} No amount pays for that at the moment: try later, or another chain.`,
+      `${gas} Currently no allowed amount covers it. Try again later, or use another chain.`,
       {
         members: { leastAmount: null, currency: asset },
       },
     );
   }
   throw withdrawalErrors.amount_too_small(
-    `${gas} The smallest amount that pays for it is ${toDecimalText(told)} ${asset}. Other chains take less.`,
+    `${gas} Withdraw at least ${toDecimalText(told)} ${asset}, or use another chain.`,
     { members: { leastAmount: toFigure(told), currency: asset } },
   );
 }

@@ -1,52 +1,51 @@
+import { walletErrors } from '../../custody/wallets/errors.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
 
-export const withdrawalErrors = defineErrors({
+const ownErrors = defineErrors({
   withdrawal_address_required: {
     status: 400,
-    title: 'No withdrawal address',
-    detail: 'Give an address, or save a default one as withdrawalAddress with PATCH /account.',
+    title: 'Withdrawal address required',
+    detail:
+      'The request has no address and your account has no default one. Send `address`, or save a withdrawalAddress with PATCH /account.',
   },
   withdrawal_address_refused: {
     status: 400,
     title: 'Withdrawal address refused',
     detail:
-      'Money sent there would be lost: it is an address that nobody has a key to, a contract that has no use for it, or a wallet of this service.',
-  },
-  chain_not_available: {
-    status: 400,
-    title: 'Chain not available',
-    detail: 'This service does not reach that chain.',
+      'Money sent to this address would be lost: it is a burn address, a contract that cannot use the token, or a wallet of this service. Use another address.',
   },
   currency_not_available: {
     status: 400,
     title: 'Currency not available on this chain',
-    detail: 'There is no such token on that chain. Balances and transfers within the service are not affected.',
+    detail:
+      'This currency cannot be withdrawn on that chain. Choose another chain. Balances and transfers within the service are not affected.',
   },
   withdrawal_not_found: {
     status: 404,
-    title: 'No such withdrawal',
-    detail: 'You have no withdrawal with this txId.',
+    title: 'Withdrawal not found',
+    detail: 'You have no withdrawal with this txId. GET /circle/withdrawals lists your withdrawals.',
   },
   withdrawal_not_cancellable: {
     status: 409,
-    title: 'Cannot be cancelled',
+    title: 'Withdrawal cannot be cancelled',
     detail:
-      'It is over, is being sent, or is held by the operator. Only what nobody was asked to send can be cancelled.',
+      'A withdrawal can be cancelled only before it is submitted. This one is finished, being sent, or held for review by the operator.',
   },
   amount_too_small: {
     status: 400,
     title: 'Amount too small for this chain',
-    detail:
-      'The fee of this amount does not pay for the gas that the payment takes. Withdraw more, or on another chain.',
+    detail: 'The fee on this amount does not cover the gas of the payout. Withdraw more, or use another chain.',
   },
   withdrawal_address_not_found: {
     status: 404,
-    title: 'No such address',
-    detail: 'This address is not on your allow-list.',
+    title: 'Address not found',
+    detail: 'This address is not on your allow-list. GET /account/withdrawal-addresses shows the list.',
   },
   too_many_withdrawal_addresses: {
     status: 409,
-    title: 'Too many addresses',
-    detail: 'An allow-list holds at most 100 addresses. Remove one first.',
+    title: 'Allow-list full',
+    detail: 'An allow-list holds at most 100 addresses. Remove one, then try again.',
   },
 });
+
+export const withdrawalErrors = { ...walletErrors, ...ownErrors };

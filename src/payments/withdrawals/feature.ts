@@ -30,7 +30,10 @@ export const withdrawals: Feature<{
   ],
   settings: brakeSettings,
   chapters: [
-    { name: 'Withdrawals', description: 'Send money to an address outside, follow it, and say how much may go where.' },
+    {
+      name: 'Withdrawals',
+      description: 'Send money to external addresses, follow withdrawals, and manage limits and the allow-list.',
+    },
   ],
   events: withdrawalEvents,
   commands(program, tools) {

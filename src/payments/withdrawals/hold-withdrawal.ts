@@ -7,9 +7,10 @@ import { firstStep, type Holder, type Withdrawal } from './withdrawal.ts';
 
 /** What the owner sees. Only the operator sees the reason. */
 const toldOf: Readonly<Record<Holder, string>> = {
-  screening: 'It is under review. Ask the operator.',
-  freeze: 'It is under review. Ask the operator.',
-  hourly_limit: 'It waits for the operator, because much leaves the service at the moment. You can cancel it.',
+  screening: 'The operator is reviewing this withdrawal. Contact the operator.',
+  freeze: 'The operator is reviewing this withdrawal. Contact the operator.',
+  hourly_limit:
+    'The service-wide hourly limit on outgoing payments is reached, so the operator has to release this withdrawal. You can cancel it.',
 };
 
 /** SQL: the withdrawal's native coin is unwrapped and in the treasury. */

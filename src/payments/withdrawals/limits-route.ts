@@ -13,11 +13,17 @@ interface LimitParts {
 }
 
 const limits = z.object({
-  limit: z.number().nullable().meta({ description: 'What you may send outside within 24 hours; null is no limit.' }),
-  used: z.number().meta({ description: 'What you have sent in the last 24 hours. What came back does not count.' }),
+  limit: z
+    .number()
+    .nullable()
+    .meta({ description: 'The limit on outgoing payments within 24 hours. Null if there is none.' }),
+  used: z.number().meta({ description: 'The amount sent in the last 24 hours. Returned payments do not count.' }),
   left: z.number().nullable(),
   currency: z.literal('USDC'),
-  moreAt: z.iso.datetime().nullable().meta({ description: 'When the oldest of it is a day old and counts no more.' }),
+  moreAt: z.iso
+    .datetime()
+    .nullable()
+    .meta({ description: 'When the oldest counted payment is 24 hours old and stops counting.' }),
 });
 
 export function limitsRoute({ db, brakes }: LimitParts): Route {
@@ -27,13 +33,13 @@ export function limitsRoute({ db, brakes }: LimitParts): Route {
       method: 'GET',
       path: '/account/withdrawal-limits',
       tag: 'Withdrawals',
-      summary: 'How much you may still send outside',
-      description: `Withdrawals and payments to sellers (\`/nano/pay\`) of the last 24 hours count together. ${listed(currencies)} count as what they say; ${listed(coins)} as what the market paid for them when they were withdrawn.`,
+      summary: 'Retrieve your withdrawal limits',
+      description: `Withdrawals and payments to sellers (\`/nano/pay\`) of the last 24 hours count together. ${listed(currencies)} count at face value; ${listed(coins)} at their market value when they were withdrawn.`,
       auth: 'key',
       scope: 'read',
       returns: {
         200: {
-          description: 'The limit, and what is used and left of it',
+          description: 'The limit, and how much of it is used and left',
           schema: limits,
           example: {
             limit: 25_000,

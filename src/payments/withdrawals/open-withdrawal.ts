@@ -36,12 +36,14 @@ export async function refuseImpossible(
   const network = networks.get(chain);
   if (network === undefined) throw withdrawalErrors.chain_not_available();
   if (tokenOf(network, gross.asset) === undefined) {
-    throw withdrawalErrors.currency_not_available(`${gross.asset} cannot be withdrawn on ${chains[chain].name}.`);
+    throw withdrawalErrors.currency_not_available(
+      `${gross.asset} cannot be withdrawn on ${chains[chain].name}. Choose another chain.`,
+    );
   }
   if (await isOurs(db, network, address)) throw withdrawalErrors.withdrawal_address_refused();
   if (gross.asset === chains[chain].native && (await isUsers(db, address))) {
     throw withdrawalErrors.withdrawal_address_refused(
-      'That is a deposit address of this service, where native coin is not credited. Use a transfer instead.',
+      'This is a deposit address of this service, which does not credit native coins. Use a transfer instead.',
     );
   }
 }

@@ -13,7 +13,8 @@ import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, figure, holding, toFigure } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRefusal } from '../../kernel/http/find-refusal.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Once } from '../../ledger/idempotency.ts';
@@ -51,8 +52,8 @@ export interface WithdrawalParts {
 export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
   return [
     withdrawRoute(parts),
-    listRoute(parts.db),
-    findRoute(parts.db),
+    historyRoute(parts.db),
+    withdrawalRoute(parts.db),
     cancelRoute(parts),
     limitsRoute(parts),
     ...addressRoutes(parts),
@@ -67,25 +68,26 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       method: 'POST',
       path: '/circle/withdraw',
       tag: 'Withdrawals',
-      summary: 'Send money to an address outside',
-      description: `The fee of 1.49 %, with 3 decimals in ${listed(currencies)} and with all 18 in ${listed(coins)}, is taken from the amount. ${listed(coins)} leave on ${chains[homeChain].name} only: ${coinsArrive}. The money leaves your balance at once and is then sent; follow it at \`/circle/withdrawals/{txId}\`. If it cannot be paid out, the whole amount comes back, and until it is sent you can cancel it. The fee must cover the gas. Within 24 hours an account can send so much (\`/account/withdrawal-limits\`), and if its allow-list is on, only to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key: after a lost connection the same request never pays twice.`,
+      summary: 'Withdraw to an external address',
+      description: `The fee of 1.49 % is deducted from the amount, with 3 decimals in ${listed(currencies)} and 18 in ${listed(coins)}. It must cover the gas. ${listed(coins)} can be withdrawn only on ${chains[homeChain].name}: ${coinsArrive}. The amount is taken from your balance immediately and then sent; follow it at \`/circle/withdrawals/{txId}\`. You can cancel the withdrawal until it is submitted. If it fails, the whole amount is refunded. A 24-hour limit applies (\`/account/withdrawal-limits\`), and while your allow-list is on, you can only withdraw to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key, so that a retry after a lost connection never pays twice.`,
       auth: 'key',
       scope: 'withdraw',
       body: z.strictObject({
         amount: amountField.meta({
-          description: `A number or decimal text. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals, and worth from 1 to 10000 USDC at what the market pays now; text keeps all of its digits, a number does not.`,
+          description: `A number or decimal string. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals and a current market value of 1 to 10000 USDC; use a string for full precision.`,
         }),
         currency: holding.default('USDC'),
         address: withdrawalAddress.optional().meta({
-          description: 'Left out: your saved withdrawalAddress. In mixed case its EIP-55 checksum must be right.',
+          description:
+            'Defaults to your saved withdrawalAddress. A mixed-case address must have a valid EIP-55 checksum.',
         }),
-        chain: chainField.default(homeChain).meta({ description: 'Paid from your balance on that chain.' }),
+        chain: chainField.default(homeChain).meta({ description: 'The chain to pay out on, from your balance there.' }),
       }),
       examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
       idempotent: true,
       returns: {
         200: {
-          description: 'It is on its way',
+          description: 'The request was accepted',
           schema: z.object({
             txId: z.string(),
             status: z.enum(shownStatuses),
@@ -95,7 +97,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
             fee: figure,
             net: figure,
             currency: holding,
-            note: z.string().meta({ description: 'For the person, word by word.' }),
+            note: z.string().meta({ description: 'Text for the person. Show it verbatim.' }),
           }),
           example: {
             txId: exampleWithdrawal.txId,
@@ -119,22 +121,21 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         withdrawalErrors.amount_too_small,
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, body, idempotency }) => {
       const gross = amountOrRefuse(body.currency, body.amount);
       if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
-      // Asked before the transaction, and thrown within it: a request that was accepted before gets its answer again, also
-      // while the chain is silent, and whatever it is worth by now.
+      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
+      // silent, and whatever the amount is worth by now.
       let value = faceValue(gross) ?? 0n;
       const refusal = await findRefusal(async () => {
         await refuseSilent(silentChains, body.chain);
         if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
       });
       const fee = withdrawalFee(gross);
-      // Nobody waits for a chain that is known to be silent.
+      // A chain that is known to be silent is not asked for its gas price.
       const gasRefusal =
         refusal ?? (await findRefusal(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
@@ -152,7 +153,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           value,
         });
         requirePosted(outcome, 'a new withdrawal');
-        // Last: whoever has not got the money is told that first, and not how much more it would have to be.
+        // Thrown last, so that an insufficient balance is reported before a minimum amount.
         if (gasRefusal !== undefined) throw gasRefusal.error;
         return ok({
           txId: id,
@@ -183,76 +184,56 @@ async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${stri
 }
 
 function note(net: Amount, chainId: ChainId, address: string): string {
-  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent; after that nobody can call it back.`;
+  return `${toDecimalText(net)} ${net.asset}${arrivesAs(net, chainId)} is on its way to ${address} on ${chains[chainId].name}. It usually arrives within a few minutes. You can cancel it until it is sent, but not afterwards.`;
 }
 
-/** Coins are held wrapped, and not all of them leave unwrapped. */
+/** Coins are held wrapped, and only the native one is unwrapped for a withdrawal. */
 function arrivesAs({ asset }: Pick<Amount, 'asset'>, chainId: ChainId): string {
-  if (asset === chains[chainId].native) return ' as native coin';
+  if (asset === chains[chainId].native) return ' as a native coin';
   return assets[asset].token.symbol === asset ? '' : ` as ${assets[asset].token.symbol}`;
 }
 
-/** "ETH arrives as WETH, MATIC as native coin", of all that arrive under another name. */
+/** "ETH arrives as WETH, MATIC as a native coin": coins that arrive under another name. */
 const coinsArrive = coins
   .filter((coin) => arrivesAs({ asset: coin }, homeChain) !== '')
   .map((coin, index) => `${coin}${index === 0 ? ' arrives' : ''}${arrivesAs({ asset: coin }, homeChain)}`)
   .join(', ');
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'listWithdrawals',
-      method: 'GET',
-      path: '/circle/withdrawals',
-      tag: 'Withdrawals',
-      summary: 'Your withdrawals',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(shownStatuses).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('withdrawals', withdrawalRecord),
-          example: { withdrawals: [exampleWithdrawal], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
+function historyRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listWithdrawals',
+    path: '/circle/withdrawals',
+    tag: 'Withdrawals',
+    summary: 'List your withdrawals',
+    name: 'withdrawals',
+    item: withdrawalRecord,
+    example: exampleWithdrawal,
+    filters: { status: z.enum(shownStatuses).optional() },
+    rows: async ({ accountId, cursor, status, limit }) => {
       const { rows } = await db.query<WithdrawalRow>(
         `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
-        [
-          caller.accountId,
-          query.cursor ?? null,
-          query.status === undefined ? null : statesShownAs(query.status),
-          query.limit + 1,
-        ],
+        [accountId, cursor ?? null, status === undefined ? null : statesShownAs(status), limit + 1],
       );
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ withdrawals: items.map((row) => describeWithdrawal(toWithdrawal(row))), nextCursor });
+      return rows;
     },
-  );
+    describe: (row) => describeWithdrawal(toWithdrawal(row)),
+  });
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      id: 'getWithdrawal',
-      method: 'GET',
-      path: '/circle/withdrawals/:txId',
-      tag: 'Withdrawals',
-      summary: 'Where a withdrawal is',
-      auth: 'key',
-      scope: 'read',
-      params: z.strictObject({ txId: z.string().max(64) }),
-      examples: { params: { txId: exampleWithdrawal.txId } },
-      returns: { 200: { description: 'The withdrawal', schema: withdrawalRecord, example: exampleWithdrawal } },
-      errors: [withdrawalErrors.withdrawal_not_found],
+function withdrawalRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getWithdrawal',
+    path: '/circle/withdrawals/:txId',
+    tag: 'Withdrawals',
+    summary: 'Retrieve a withdrawal',
+    returns: 'The withdrawal',
+    item: withdrawalRecord,
+    example: exampleWithdrawal,
+    notFound: withdrawalErrors.withdrawal_not_found,
+    find: async (id, caller) => {
+      const found = ownedBy(caller, await findWithdrawal(db, id));
+      return found && describeWithdrawal(found);
     },
-    async ({ caller, params }) => {
-      const found = await findWithdrawal(db, params.txId);
-      if (found === undefined || found.accountId !== caller.accountId) throw withdrawalErrors.withdrawal_not_found();
-      return ok(describeWithdrawal(found));
-    },
-  );
+  });
 }

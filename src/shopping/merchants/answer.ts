@@ -6,38 +6,37 @@ import { readWebsite, type Website } from '../search/website.ts';
 import type { OwnMerchant } from './own-merchant.ts';
 import { proofFor } from './proof.ts';
 
-/** A domain as its owner sees it. */
 export const merchantAnswer = z.object({
   domain: z.string(),
   status: z.enum(['unproved', 'enabled', 'disabled']).meta({
-    description: 'Unproved until the proof was found; disabled by the operator, who alone can enable it again.',
+    description: '`unproved` until the proof is found. `disabled` by the operator, who alone can enable it again.',
   }),
   proof: z
     .object({
-      url: z.string().meta({ description: 'Where the domain is to show the file.' }),
-      content: z.string().meta({ description: 'A line that the file, plain text, is to hold.' }),
+      url: z.string().meta({ description: 'The URL at which to publish the file.' }),
+      content: z.string().meta({ description: 'A line that the plain-text file must contain.' }),
     })
     .nullable()
-    .meta({ description: 'Null for a domain that the operator has given you.' }),
+    .meta({ description: 'Null if the operator assigned the domain to you.' }),
   ordersUrl: z
     .string()
     .nullable()
-    .meta({ description: 'Where orders are sent. Null when the site takes them over UCP alone.' }),
-  signed: z.boolean().meta({ description: 'Whether there is a secret to sign orders with. It is never shown again.' }),
+    .meta({ description: 'The URL that receives orders. Null if the site accepts them only over UCP.' }),
+  signed: z.boolean().meta({ description: 'Whether orders are signed with a secret. The secret is not shown again.' }),
   createdAt: z.iso.datetime(),
   provedAt: z.iso.datetime().nullable(),
 });
 
 export const newMerchantAnswer = merchantAnswer.extend({
   ordersSecret: z.string().meta({
-    description: 'Signs what is sent to ordersUrl, as webhooks are signed. Keep it: it is shown this once.',
+    description: 'Signs requests to `ordersUrl` in the same way as webhooks. It is shown only once: store it.',
   }),
 });
 
 export const provedMerchantAnswer = merchantAnswer.extend({
   redeemed: z
     .array(z.object({ amount: figure, currency: z.string(), chain: z.string(), transferId: z.string() }))
-    .meta({ description: 'What was owed to the domain and is in your balance now.' }),
+    .meta({ description: 'Amounts that were owed to the domain and are now in your balance.' }),
 });
 
 type MerchantAnswer = z.input<typeof merchantAnswer>;
@@ -61,7 +60,7 @@ export const exampleProved = {
   provedAt: '2026-01-15T10:05:00.000Z',
 } as const satisfies MerchantAnswer;
 
-/** Where the domain is reached. Who runs a sandbox may have stopped naming it; then it is a site like any other. */
+/** A sandbox may no longer list the domain in ALLOW_PRIVATE_HOSTS; then it is treated as a public site. */
 function websiteOf(domain: string, outgoing: Pick<Outgoing, 'explainRefusal'>): Website {
   const read = readWebsite(domain, outgoing);
   return read.refusal === undefined ? read : { origin: `https://${domain}`, name: domain };

@@ -44,7 +44,7 @@ export const merchants: Feature<{
       ],
     },
   ],
-  chapters: [{ name: 'Merchants', description: 'Prove that a shop is yours, and be paid for its orders.' }],
+  chapters: [{ name: 'Merchants', description: 'Register your shop’s domain to receive orders and payments.' }],
   commands: (program, tools) => addMerchantCommands(program, tools),
   routes({ db, once, ledger, secrets, outgoing, parser, publicUrl }) {
     const lookForProof = createProofLook({ outgoing, parser }, () => describeAgent(publicUrl()).userAgent);

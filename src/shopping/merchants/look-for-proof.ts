@@ -44,11 +44,11 @@ export function createProofLook(
       if (!redirects.has(answer.status) || typeof location !== 'string') return judge(parser, answer, content);
       const next = parseUrl(location, at);
       if (next === undefined || !isSameFile(next, new URL(url))) {
-        return `The site leads on to ${next === undefined ? 'no address' : showAddress(next)}, which is another place.`;
+        return `The site redirects to ${next === undefined ? 'an invalid URL' : showAddress(next)}, which is not the proof file.`;
       }
       at = next;
     }
-    return 'The site redirects in circles.';
+    return 'The site redirects in a loop.';
   };
 }
 
@@ -60,13 +60,15 @@ function isSameFile(next: URL, first: URL): boolean {
 }
 
 async function judge(parser: Parser, answer: OutgoingAnswer, line: string): Promise<string | undefined> {
-  if (answer.status !== 200) return `The site answered with status ${answer.status}.`;
+  if (answer.status !== 200) return `The site responded with status ${answer.status}.`;
   const type = String(answer.headers['content-type'] ?? '');
-  if (/html|xml/i.test(type)) return 'There is a web page at that address, and not a text file.';
+  if (/html|xml/i.test(type)) return 'That URL returns a web page instead of a text file.';
   try {
     const { holdsIt, begin } = await parser.run(proofIn, { ...bytesOf(answer), line });
     if (holdsIt) return undefined;
-    return begin === undefined ? 'The file is empty.' : `The file does not hold that line. It begins with “${begin}”.`;
+    return begin === undefined
+      ? 'The file is empty.'
+      : `The file does not contain that line. It begins with “${begin}”.`;
   } catch (error) {
     if (error instanceof ParserError) return error.message;
     throw error;

@@ -36,7 +36,7 @@ export async function lookAtDomain(
     const found = await lookForProof(proof);
     if (found !== undefined) {
       throw merchantErrors.domain_not_proved(
-        `${found} The file at ${proof.url} must hold the line “${proof.content}”.`,
+        `${found} The file at ${proof.url} must contain the line “${proof.content}”.`,
         {
           members: { found },
         },

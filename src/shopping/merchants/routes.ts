@@ -5,7 +5,8 @@ import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Once } from '../../ledger/idempotency.ts';
@@ -41,18 +42,20 @@ export function merchantRoutes(parts: MerchantParts): Route[] {
   return [
     registerRoute(parts),
     verifyRoute(parts),
-    listRoute(parts),
-    findRoute(parts),
+    historyRoute(parts),
+    domainRoute(parts),
     changeRoute(parts),
     deleteRoute(parts),
   ];
 }
 
 const tag = 'Merchants';
-const ordersUrl = z.string().max(2_048).meta({ description: 'Begins with https:// and leads to a public address.' });
-const params = z.strictObject({
-  domain: z.string().max(300).meta({ description: 'In any usual spelling.' }),
-});
+const ordersUrl = z
+  .string()
+  .max(2_048)
+  .meta({ description: 'Must begin with https:// and resolve to a public IP address.' });
+const parameter = z.string().max(300).meta({ description: 'The domain, in any common form.' });
+const params = z.strictObject({ domain: parameter });
 const examples = { params: { domain: exampleMerchant.domain } };
 
 function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
@@ -62,14 +65,14 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       method: 'POST',
       path: '/shopping/merchants',
       tag,
-      summary: 'Register a shop’s domain as yours',
+      summary: 'Register a domain',
       description:
-        'The first step of a merchant. Put the file that `proof` describes on the domain and call `verify`: from then on its orders are paid into your balance, with all that it was owed before. `ordersUrl` is for shops that do not take orders over UCP: each order is sent there, signed with `ordersSecret`, which is shown only here. Answer `order.placed` with `{"status": "accepted"}`, `refused` or `pending`; it is sent again until you decide. After `expiresAt`, or when the buyer cancels, `order.cancelled` is sent: answer `cancelled`, or `accepted` if you have taken the order. An order that you have not accepted by `voidAt` is void: the money goes back to the buyer, and nothing may be sent. Registering a domain again keeps its proof and makes a new secret.',
+        'The first step to sell through this service. Publish the file that `proof` describes on your domain and call `verify`. From then on, orders and any amount owed to the domain are paid into your balance. Set `ordersUrl` if your shop does not accept orders over UCP: each order is then sent there, signed with `ordersSecret`, which is shown only once. Respond to `order.placed` with `{"status": "accepted"}`, `refused` or `pending`; it is resent until you decide. After `expiresAt`, or when the buyer cancels, `order.cancelled` is sent: respond with `cancelled`, or with `accepted` if you accepted the order. An order that you have not accepted by `voidAt` is void: the buyer is refunded, and you must not ship. Registering a domain again keeps its proof and creates a new secret.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
         website: z.string().max(300, 'must be at most 300 characters').meta({
-          description: 'The domain of the shop, in any usual spelling. `www.` is part of it, other subdomains are not.',
+          description: 'The domain of the shop, in any common form. It includes `www.` but no other subdomain.',
         }),
         ordersUrl: ordersUrl.optional(),
       }),
@@ -77,7 +80,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       idempotent: true,
       returns: {
         201: {
-          description: 'The domain, and how to prove it',
+          description: 'The domain and how to prove it',
           schema: newMerchantAnswer,
           example: { ...exampleMerchant, ordersSecret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
         },
@@ -94,7 +97,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       const { accountId, handle } = caller;
       const domain = domainOrRefuse(body.website, outgoing);
       refuseOrdersUrl(body.ordersUrl, outgoing);
-      // Only the domain is kept under the Idempotency-Key: an answer with a secret never is.
+      // The Idempotency-Key stores only the domain, never a response with a secret.
       const kept = await once({ caller, idempotency }, async (tx) => {
         await requireLiveKey(tx, caller);
         await countToday(tx, caller, 'domains');
@@ -116,9 +119,9 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       method: 'POST',
       path: '/shopping/merchants/:domain/verify',
       tag,
-      summary: 'Prove that the domain is yours',
+      summary: 'Verify a domain',
       description:
-        'Reads the file on the domain. When it holds the line of `proof`, the domain is yours, takes orders, and what it was owed is in your balance. A redirect counts only to the same file with or without `www.`. If it is not found, `found` says what was there instead.',
+        'Reads the proof file on the domain. If it contains the line of `proof`, the domain is yours, accepts orders, and any amount owed to it is credited to your balance. Redirects are followed only to the same file with or without `www.`. If the proof is missing, `found` says what was there instead.',
       auth: 'key',
       scope: 'manage',
       params,
@@ -126,7 +129,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       idempotent: true,
       returns: {
         200: {
-          description: 'The domain is yours',
+          description: 'The verified domain',
           schema: provedMerchantAnswer,
           example: {
             ...exampleProved,
@@ -145,7 +148,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       const { accountId, handle } = caller;
       const proved = await lookAtDomain({ db, lookForProof }, caller, websiteOrNotFound(domain, outgoing));
       return once({ caller, idempotency }, async (tx) => {
-        // The site may have taken long to answer.
+        // The key may have been revoked while the site responded.
         await requireLiveKey(tx, caller);
         await countToday(tx, caller, 'domains');
         const { merchant, redeemed } = await proveDomain(tx, ledger, { accountId, ...proved });
@@ -162,53 +165,37 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
   );
 }
 
-function listRoute({ db, outgoing }: MerchantParts): Route {
-  return defineRoute(
-    {
-      id: 'listMerchants',
-      method: 'GET',
-      path: '/shopping/merchants',
-      tag,
-      summary: 'Your domains',
-      auth: 'key',
-      scope: 'read',
-      query: pageQuery,
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('merchants', merchantAnswer),
-          example: { merchants: [exampleProved], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller: { accountId, handle }, query: { limit, cursor } }) => {
-      const rows = await listOwnMerchants(db, { accountId, limit, cursor });
-      const { items, nextCursor } = toPage(rows, limit, ({ domain }) => domain);
-      return ok({ merchants: items.map((item) => describeMerchant(item, { handle, outgoing })), nextCursor });
-    },
-  );
+function historyRoute({ db, outgoing }: MerchantParts): Route {
+  return listRoute({
+    id: 'listMerchants',
+    path: '/shopping/merchants',
+    tag,
+    summary: 'List your domains',
+    name: 'merchants',
+    item: merchantAnswer,
+    example: exampleProved,
+    rows: (query) => listOwnMerchants(db, query),
+    cursorOf: ({ domain }) => domain,
+    describe: (merchant, { handle }) => describeMerchant(merchant, { handle, outgoing }),
+  });
 }
 
-function findRoute({ db, outgoing }: MerchantParts): Route {
-  return defineRoute(
-    {
-      id: 'getMerchant',
-      method: 'GET',
-      path: '/shopping/merchants/:domain',
-      tag,
-      summary: 'One of your domains',
-      auth: 'key',
-      scope: 'read',
-      params,
-      examples,
-      returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
-      errors: [merchantErrors.merchant_not_found],
-    },
-    async ({ caller: { accountId, handle }, params: { domain } }) => {
+function domainRoute({ db, outgoing }: MerchantParts): Route {
+  return findRoute({
+    id: 'getMerchant',
+    path: '/shopping/merchants/:domain',
+    tag,
+    summary: 'Retrieve one of your domains',
+    returns: 'The domain',
+    item: merchantAnswer,
+    example: exampleProved,
+    parameter,
+    notFound: merchantErrors.merchant_not_found,
+    find: async (domain, { accountId, handle }) => {
       const { name } = websiteOrNotFound(domain, outgoing);
-      return ok(describeMerchant(await findOwnMerchant(db, accountId, name), { handle, outgoing }));
+      return describeMerchant(await findOwnMerchant(db, accountId, name), { handle, outgoing });
     },
-  );
+  });
 }
 
 function changeRoute({ once, outgoing }: MerchantParts): Route {
@@ -218,12 +205,12 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       method: 'PATCH',
       path: '/shopping/merchants/:domain',
       tag,
-      summary: 'Change where orders are sent',
+      summary: 'Change the orders URL',
       auth: 'key',
       scope: 'manage',
       params,
       body: z.strictObject({
-        ordersUrl: ordersUrl.nullable().meta({ description: 'Null when the site takes orders over UCP alone.' }),
+        ordersUrl: ordersUrl.nullable().meta({ description: 'Null if the site accepts orders only over UCP.' }),
       }),
       examples: { ...examples, body: { ordersUrl: exampleMerchant.ordersUrl } },
       returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
@@ -234,9 +221,9 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       const { name } = websiteOrNotFound(domain, outgoing);
       refuseOrdersUrl(body.ordersUrl ?? undefined, outgoing);
       return once({ caller, idempotency: undefined }, async (tx) => {
-        // Orders would go on being sent to where a revoked key has led them.
+        // A revoked key must not redirect orders.
         await requireLiveKey(tx, caller);
-        // Taking it back is always possible, also after a thief has used up the cap.
+        // The owner can always remove the URL, even after a thief has used up the daily limit.
         if (body.ordersUrl !== null) await countToday(tx, caller, 'domains');
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
         const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
@@ -254,16 +241,16 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       method: 'DELETE',
       path: '/shopping/merchants/:domain',
       tag,
-      summary: 'Give a domain up',
+      summary: 'Delete a domain',
       description:
-        'It takes no orders any more, until somebody proves it anew. What it is owed is paid into your balance first. Orders that are still open stay yours: they go on being sent to the address that they were first sent to, signed with the secret that you have now, and are paid into your balance. You can still fulfil and refund your sales.',
+        'The domain accepts no more orders until it is proved again. Any amount owed to it is paid into your balance first. Open orders stay yours: they are still sent to their original URL, signed with your current secret, and paid into your balance. You can still fulfil and refund your sales.',
       auth: 'key',
       scope: 'manage',
       params,
       examples,
       returns: {
         200: {
-          description: 'It is not yours any more',
+          description: 'The domain was deleted',
           schema: z.object({ domain: z.string(), deleted: z.literal(true) }),
           example: { domain: exampleMerchant.domain, deleted: true },
         },
@@ -297,7 +284,6 @@ function domainOrRefuse(text: string, outgoing: MerchantParts['outgoing']): stri
   });
 }
 
-/** What cannot be a domain is nobody's. */
 function websiteOrNotFound(text: string, outgoing: MerchantParts['outgoing']): Website {
   const read = readWebsite(text, outgoing);
   if (read.refusal !== undefined) throw merchantErrors.merchant_not_found();

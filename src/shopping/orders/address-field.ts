@@ -13,11 +13,11 @@ export const addressParts = z
     postalCode: line.optional(),
     city: line.optional(),
     region: line.optional(),
-    country: line.optional().meta({ description: 'A code such as US, or its name.' }),
+    country: line.optional().meta({ description: 'A country code such as US, or the country’s name.' }),
     phone: line.optional(),
   })
   .meta({
-    description: 'Street, postal code, city and country are needed. Without a name it is for the owner of the account.',
+    description: 'Street, postal code, city and country are required. Without a name, the account name is used.',
   });
 
 export const addressRecord = z.object({

@@ -9,21 +9,20 @@ import type { OrderEvent } from './events.ts';
 import { type Order, shownStatus } from './order.ts';
 import { shownStatuses } from './saga.ts';
 
-/** Which of the product's variants was ordered. */
 export const orderedVariant = z
   .object({
-    id: untrusted.meta({ description: 'What the shop calls it.' }),
+    id: untrusted.meta({ description: 'The shop’s own identifier.' }),
     title: untrusted,
     options: z.array(z.object({ name: untrusted, value: untrusted })),
   })
   .nullable()
-  .meta({ description: 'Null for a product that is sold in one form only.' });
+  .meta({ description: 'Null if the product has no variants.' });
 
 export function describeOrderedVariant({ product: { itemId, variant } }: Order): z.input<typeof orderedVariant> {
   return variant === null ? null : { id: itemId, title: variant.title, options: [...variant.options] };
 }
 
-/** An order as its buyer sees it. */
+/** From the view of the buyer. */
 export const orderRecord = z.object({
   orderId: z.string(),
   status: z.enum(shownStatuses),
@@ -33,27 +32,29 @@ export const orderRecord = z.object({
   productUrl: untrusted,
   variant: orderedVariant,
   quantity: z.number(),
-  amount: z.number().meta({ description: 'What the shop asks for in all, with shipping and tax.' }),
-  fee: z.number().meta({ description: '1.49 % of it, on top.' }),
-  total: z.number().meta({ description: 'What it costs you: amount and fee.' }),
+  amount: z.number().meta({ description: 'The total that the shop charges, including shipping and tax.' }),
+  fee: z.number().meta({ description: '1.49 % of the amount, added on top.' }),
+  total: z.number().meta({ description: '`amount` plus `fee`.' }),
   currency,
-  transferId: z.string().nullable().meta({ description: 'In your history. Null when nothing was ever taken.' }),
+  transferId: z.string().nullable().meta({ description: 'The transfer in your history. Null if no money was taken.' }),
   shippingAddress: addressRecord,
-  merchantOrderId: untrusted.nullable().meta({ description: 'What the shop calls it.' }),
-  merchantUrl: untrusted.nullable().meta({ description: 'Where the shop shows it.' }),
-  continueUrl: untrusted.nullable().meta({ description: 'Where to go on by hand, when it needs the buyer.' }),
+  merchantOrderId: untrusted.nullable().meta({ description: 'The shop’s own identifier.' }),
+  merchantUrl: untrusted.nullable().meta({ description: 'The order’s page on the shop’s website.' }),
+  continueUrl: untrusted
+    .nullable()
+    .meta({ description: 'Where the buyer completes the order, if the shop requires it.' }),
   trackingUrl: untrusted.nullable(),
   refundedAmount: z.number(),
   error: untrusted
     .nullable()
-    .meta({ description: 'Why it failed. What the shop itself said of it stands in quotes, after "The shop says:".' }),
+    .meta({ description: 'Why the order failed. The shop’s own words follow in quotes after "The shop says:".' }),
   errorCode: z.string().nullable(),
   createdAt: z.iso.datetime(),
   voidAt: z.iso.datetime().nullable().meta({
-    description: 'The last deadline: if the shop has not taken the order by then, all the money comes back.',
+    description: 'The final deadline: if the shop has not accepted the order by then, all the money is refunded.',
   }),
   cancelRequestedAt: z.iso.datetime().nullable().meta({
-    description: 'When you asked to cancel it while the shop might have taken it.',
+    description: 'When you requested cancellation from a shop that may already have accepted the order.',
   }),
   finishedAt: z.iso.datetime().nullable(),
   fulfilledAt: z.iso.datetime().nullable(),
@@ -96,12 +97,11 @@ export const exampleOrder = {
   fulfilledAt: null,
 } as const satisfies OrderRecord;
 
-/** Where its buyer sees what has become of an order. */
 export function statusUrlOf(orderId: string, publicUrl: string): string {
   return `${publicUrl}/api/shopping/orders/${orderId}`;
 }
 
-/** What was charged once it is, and until then what was set aside. */
+/** Shows the charged amount; until the order is charged, the held amount. */
 export function describeOrder(order: Order): OrderRecord {
   const { amount, fee } = order.charged ?? order;
   return {
@@ -134,7 +134,7 @@ export function describeOrder(order: Order): OrderRecord {
   };
 }
 
-/** A sale as the shop sees it: where to send it, and nothing of what the buyer pays us. */
+/** From the view of the shop, which must not see what the buyer pays to us. */
 export const saleRecord = orderRecord
   .omit({
     fee: true,
@@ -146,7 +146,7 @@ export const saleRecord = orderRecord
     voidAt: true,
     cancelRequestedAt: true,
   })
-  .extend({ refundable: z.number().meta({ description: 'What can still be refunded.' }) });
+  .extend({ refundable: z.number().meta({ description: 'The amount that can still be refunded.' }) });
 
 export function describeSale(order: Order): z.input<typeof saleRecord> {
   const { fee, total, transferId, continueUrl, error, errorCode, voidAt, cancelRequestedAt, ...rest } =
@@ -165,7 +165,7 @@ export const exampleSale = (() => {
   return { ...rest, refundable: 24 };
 })();
 
-/** Tells both sides, each what is theirs. */
+/** Buyer and seller each get the event in their own view. */
 export async function recordOrderEvent(
   tx: Transaction,
   type: OrderEvent,

@@ -37,38 +37,38 @@ const body = z.strictObject({
   website,
   productTitle: visibleText(500).meta({
     description:
-      'As the search has found it. Case, punctuation and the order of words make no difference while one product fits; the name of a variant may follow, as in "Linen Shirt L".',
+      'As returned by the search. Case, punctuation and word order do not matter as long as exactly one product matches. A variant name may follow, as in "Linen Shirt L".',
   }),
-  productBrand: visibleText(200).optional().meta({ description: 'As the search has found it.' }),
+  productBrand: visibleText(200).optional().meta({ description: 'As returned by the search.' }),
   productUrl: z
     .url()
     .max(2_000)
     .optional()
-    .meta({ description: 'Of the search too: only where title and brand fit several.' }),
+    .meta({ description: 'As returned by the search. Required only if title and brand match several products.' }),
   productVariant: visibleText(200).optional().meta({
     description:
-      'The id or the title of one of the variants that the search lists, or its choices, such as "L" or "Size: L, Color: Blue". Needed where there are several.',
+      'The id or title of a variant that the search lists, or its options, such as "L" or "Size: L, Color: Blue". Required if there are several variants.',
   }),
   quantity: z
     .int({ error: 'must be a whole number' })
     .min(1, 'must be from 1 to 100')
     .max(100, 'must be from 1 to 100')
     .optional()
-    .meta({ description: 'How many of it; 1 when left out.' }),
+    .meta({ description: 'The number of items. The default is 1.' }),
   amount: amountField.meta({
     description:
-      'A number or decimal text: the most that may be charged, with shipping and tax, without our fee. What the shop asks is what is charged.',
+      'A number or decimal string: the most that may be charged including shipping and tax, before our fee. You are charged what the shop asks, never more than this.',
   }),
   paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
   shippingAddress: z.union([shippingAddress, addressParts]).optional().meta({
     description:
-      'For this order alone; the one of your account when left out. As text on one line or several, or in its parts. Without a name it is for you; text may leave out the country where region and postal code tell it.',
+      'For this order only; defaults to the address of your account. Text on one or more lines, or an object. Without a name, your account name is used. Text may omit the country if region and postal code imply it.',
   }),
   notDuplicateOf: z
     .string()
     .max(64)
     .optional()
-    .meta({ description: 'The order that this one is not a repetition of, although it looks like it.' }),
+    .meta({ description: 'The id of an earlier, similar order, to confirm that this order is not a duplicate of it.' }),
 });
 
 const { orderId, transferId, productTitle, variant, quantity, amount, fee, total } = exampleOrder;
@@ -76,12 +76,12 @@ const bought = z.object({
   success: z.boolean(),
   orderId: z.string(),
   transferId: z.string(),
-  productTitle: untrusted.meta({ description: 'As the shop has it.' }),
+  productTitle: untrusted.meta({ description: 'As the shop names it.' }),
   variant: orderedVariant,
   quantity: z.number(),
-  amount: z.number().meta({ description: 'What the shop charged in all.' }),
+  amount: z.number().meta({ description: 'The total that the shop charged.' }),
   fee: z.number(),
-  total: z.number().meta({ description: 'Amount and fee: what left your balance.' }),
+  total: z.number().meta({ description: '`amount` plus `fee`: what was taken from your balance.' }),
   currency,
   status: z.enum(['completed', 'pending']),
 });
@@ -111,9 +111,9 @@ export function buyRoute(parts: BuyRouteParts): Route {
       method: 'POST',
       path: '/shopping/buy',
       tag: 'Shopping',
-      summary: 'Buy something',
+      summary: 'Buy a product',
       description:
-        'From a shop that takes orders from here. The money is set aside, and paid when the shop has taken the order; if it does not, all of it comes back. 202 means that the shop has not answered yet: look at `statusUrl`, or register a webhook for `order.completed` and `order.failed`, or cancel it. Send an Idempotency-Key: after a lost connection the same request never buys twice. Without one, the same product to the same address is refused with `possible_duplicate` while the first order is open and for a minute after it was completed.',
+        'Buys from a shop that has enabled orders. The money is held and paid when the shop accepts the order; otherwise all of it is refunded. 202 means that the shop has not responded yet: poll `statusUrl`, register a webhook for `order.completed` and `order.failed`, or cancel the order. Send an Idempotency-Key, so that a retry after a lost connection never buys twice. Without one, an order for the same product to the same address is refused with `possible_duplicate` while the first order is open and for one minute after it completes.',
       auth: 'key',
       scope: 'pay',
       body,
@@ -129,10 +129,12 @@ export function buyRoute(parts: BuyRouteParts): Route {
       },
       idempotent: true,
       returns: {
-        200: { description: 'It is bought', schema: bought, example: { ...example, status: 'completed' } },
+        200: { description: 'The order is complete', schema: bought, example: { ...example, status: 'completed' } },
         202: {
-          description: 'The shop has not answered yet',
-          schema: bought.extend({ statusUrl: z.string().meta({ description: 'Where to see what has become of it.' }) }),
+          description: 'The shop has not responded yet',
+          schema: bought.extend({
+            statusUrl: z.string().meta({ description: 'Poll this URL for the status of the order.' }),
+          }),
           example: {
             ...example,
             success: false,

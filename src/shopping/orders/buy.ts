@@ -121,7 +121,7 @@ async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted):
 }
 
 const notSelected =
-  'The shop was told where to send it, and its checkout does not show that it goes there: it is for pickup alone, or names another address, or none. Nothing was charged. Buy on the shop’s own pages: at `continueUrl` where the shop has named one.';
+  'The shop received the shipping address, but its checkout does not confirm it: it offers only pickup, or shows another address or none. Nothing was charged. Buy on the shop’s website, at `continueUrl` if it is given.';
 
 function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
   switch (begun.state) {
@@ -135,7 +135,7 @@ function readOffer(begun: BegunCheckout, listPrice: CheckoutTotal): Offer {
       };
     case 'address_incomplete':
       throw orderErrors.shipping_address_incomplete(
-        `The shop needs more of the address: ${begun.missing.join(', ')}.`,
+        `The shop requires more of the address: ${begun.missing.join(', ')}. Nothing was charged. Add it and send the order again.`,
         {
           members: { missing: begun.missing },
         },
@@ -169,7 +169,7 @@ function refuseUnlessAgreed(
   }
   if (!isPayable || total.minor <= 0n) {
     throw orderErrors.currency_mismatch(
-      `The shop asks for ${total.currency || 'an unknown currency'}, which ${asset} does not pay.`,
+      `The shop charges in ${total.currency || 'an unknown currency'}, which ${asset} cannot pay. Nothing was charged.`,
     );
   }
 }

@@ -25,16 +25,16 @@ export function cancelRoute(parts: CancelParts): Route {
       method: 'POST',
       path: '/shopping/orders/:orderId/cancel',
       tag: 'Shopping',
-      summary: 'Cancel an order that the shop has not taken yet',
+      summary: 'Cancel an order',
       description:
-        'A shop that cannot have taken the order is not asked: all the money is back, the fee too (200). A shop that may have it is asked to cancel. 202 means that it has not answered yet: it is asked again until it cancels, shows that it has taken the order (then it is paid and the order is completed), or until `voidAt`, when all the money comes back without it. An order that has failed is answered as it is, so the request may be sent again.',
+        'Cancels an order that the shop has not accepted. If the shop cannot have accepted it, all the money including the fee is refunded immediately (200). Otherwise the service asks the shop to cancel, and 202 means that the shop has not responded yet. The service keeps asking until the shop cancels, or shows that it accepted the order, which then completes and is paid. At `voidAt` all the money is refunded in any case. Cancelling a failed order returns it unchanged, so the request is safe to retry.',
       auth: 'key',
       scope: 'pay',
       params: z.strictObject({ orderId: z.string().max(64) }),
       examples: { params: { orderId: exampleOrder.orderId } },
       returns: {
         200: {
-          description: 'All the money is back',
+          description: 'All the money is refunded',
           schema: orderRecord,
           example: { ...example, status: 'failed', error: cancelledByBuyer.reason, errorCode: cancelledByBuyer.code },
         },

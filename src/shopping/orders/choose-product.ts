@@ -55,7 +55,7 @@ function chooseByTitle(found: readonly Product[], wanted: WantedProduct): Meant 
   if (distinct.size === 1) return meant;
   const products = [...distinct.values()].slice(0, mostListed).map(({ product }) => describeProduct(product));
   throw orderErrors.product_ambiguous(
-    'The shop has several products of this title and brand: `products` lists them. Send the productUrl of one of them too. Nothing was charged.',
+    'The shop has several products with this title and brand: `products` lists them. Also send the productUrl of one of them. Nothing was charged.',
     { members: { products, productUrls: fitting.map(({ product }) => product.url) } },
   );
 }
@@ -98,7 +98,10 @@ function whatIsSold({ id, url, price, variants }: Product): string {
 
 function toOrdered(product: Product, variant: Variant | undefined): OrderedProduct {
   const itemId = variant?.id ?? product.id;
-  if (itemId === undefined) throw orderErrors.product_not_found('The shop does not say what it calls this product.');
+  if (itemId === undefined)
+    throw orderErrors.product_not_found(
+      'The shop gives no identifier for this product, so it cannot be ordered here. Buy it on the shop’s website.',
+    );
   if ((variant ?? product).available === false) throw orderErrors.sold_out();
   const { title, brand, url } = product;
   const isChoice = variant !== undefined && (needsChoice(product) || variant.options.length > 0);
@@ -125,11 +128,12 @@ function notFound({ found, titled, branded, wanted }: NotFound) {
   return orderErrors.product_not_found(explain(), { members });
 
   function explain(): string | undefined {
-    if (branded.length > 0) return 'The product of this title and brand is at another address than productUrl.';
+    if (branded.length > 0)
+      return 'The product with this title and brand has another URL than productUrl. Send the URL that the search returns.';
     const brands = [...new Set(titled.map(({ product }) => product.brand))].slice(0, mostListed);
-    if (brands.length > 0) return `The shop has a product of this title, but by ${brands.join(', ')}.`;
+    if (brands.length > 0) return `The shop has a product with this title, but the brand is ${brands.join(', ')}.`;
     return found.length === 0
-      ? 'The shop finds nothing by this title. Search it, and send title and brand as they are found.'
+      ? 'The shop’s search finds nothing for this title. Search the shop, and send title and brand as returned.'
       : undefined;
   }
 }

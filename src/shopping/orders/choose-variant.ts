@@ -33,7 +33,7 @@ export function chooseVariant(
   throw needsChoice(product)
     ? ambiguous(product, { fitting, asked: wanted.variant })
     : orderErrors.product_not_found(
-        `The shop sells "${product.title}" in one form only. Leave out productVariant, and ?variant= in productUrl. Nothing was charged.`,
+        `"${product.title}" has no variants. Omit productVariant, and ?variant= in productUrl. Nothing was charged.`,
         { members: { variants: product.variants.map(describeVariant) } },
       );
 }
@@ -108,16 +108,16 @@ function ambiguous(
   const listed = (fitting.length > 0 ? fitting : variants).map(describeVariant);
   const members = { variants: listed, ...(moreVariants && { moreVariants }), productUrl: url };
   if (variants.length === 0) {
-    const detail = `The shop does not say in which variants it sells "${title}", so none can be ordered from here. Nothing was charged.`;
+    const detail = `The shop does not list the variants of "${title}", so it cannot be ordered here. Nothing was charged. Buy it on the shop’s website.`;
     return orderErrors.product_ambiguous(detail, { members });
   }
   const why =
     asked === undefined
       ? `The shop sells "${title}" in several variants.`
       : fitting.length === 0
-        ? `"${asked}" does not name one variant of "${title}".`
-        : `Several variants of "${title}" fit "${asked}".`;
-  const todo = '`variants` lists them with their prices: send the id or the title of one as productVariant.';
+        ? `"${asked}" matches no variant of "${title}".`
+        : `"${asked}" matches several variants of "${title}".`;
+  const todo = '`variants` lists them with their prices: send the id or title of one as productVariant.';
   return orderErrors.product_ambiguous(`${why} ${todo} Nothing was charged.`, { members });
 }
 

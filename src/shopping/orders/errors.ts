@@ -4,128 +4,148 @@ import { defineErrors } from '../../kernel/http/problem.ts';
 const ownErrors = defineErrors({
   merchant_not_gated: {
     status: 403,
-    title: 'The shop takes no orders from here',
+    title: 'Shop has not enabled orders',
     detail:
-      'Only shops that have enabled orders can be bought from. You can still search it, and buy on its own pages by hand.',
+      'You can only buy from shops that have enabled orders through this service. You can still search this shop and buy on its website yourself.',
   },
   shipping_address_required: {
     status: 400,
-    title: 'A shipping address is needed',
-    detail: 'Send shippingAddress, or save one with PATCH /account. Nothing was charged.',
+    title: 'Shipping address required',
+    detail:
+      'The order has no shipping address and your account has none on file. Send `shippingAddress`, or save one with PATCH /account. Nothing was charged.',
   },
   address_refused: {
     status: 409,
-    title: 'The shop does not send there',
-    detail: 'The shop does not deliver to this address. Nothing was charged.',
+    title: 'Shipping address refused',
+    detail: 'The shop does not deliver to this address. Nothing was charged. Use another shippingAddress.',
   },
   address_not_taken: {
     status: 422,
-    title: 'The shop cannot be told where to send it',
+    title: 'Shop takes no shipping address',
     detail:
-      'The shop’s checkout takes no shipping address (its UCP profile does not list dev.ucp.shopping.fulfillment), and it did not say that nothing has to be sent. Nothing was charged. Buy on the shop’s own pages: at `continueUrl` where the shop has named one.',
+      'The shop’s checkout accepts no shipping address (its UCP profile does not list dev.ucp.shopping.fulfillment) and does not say that no shipping is needed. Nothing was charged. Buy on the shop’s website, at `continueUrl` if it is given.',
   },
   verified_email_required: {
     status: 409,
-    title: 'The shop needs the buyer’s email',
+    title: 'Verified email required',
     detail:
-      'A shop is told the email of your account only once it is verified. Verify it (POST /account/email/verify) and buy again. Nothing was charged.',
+      'The shop requires the buyer’s email, which is shared only once it is verified. Verify it with POST /account/email/verify and buy again. Nothing was charged.',
   },
   product_not_found: {
     status: 404,
-    title: 'No such product',
+    title: 'Product not found',
     detail:
-      'The shop has no product of this title and brand: `closest` lists what it has. Send title and brand as the search finds them.',
+      'The shop has no product with this title and brand; `closest` lists similar ones. Send title and brand exactly as the search returns them.',
   },
   product_ambiguous: {
     status: 409,
-    title: 'Several products or variants fit',
-    detail: 'Several products or variants fit. Send productVariant or productUrl too, as the search has given it.',
+    title: 'Product ambiguous',
+    detail: 'Several products or variants match. Also send productVariant or productUrl as returned by the search.',
   },
-  sold_out: { status: 409, title: 'Sold out', detail: 'The shop has none left. Nothing was charged.' },
+  sold_out: { status: 409, title: 'Sold out', detail: 'The product is sold out. Nothing was charged.' },
   price_changed: {
     status: 409,
-    title: 'It costs more now',
-    detail: '`total` is what the shop asks now, with shipping and tax. Send an amount of at least that to go on.',
+    title: 'Price changed',
+    detail:
+      'The shop now asks for more than `amount`: `total`, including shipping and tax. Nothing was charged. To continue, send an amount of at least that.',
   },
   currency_mismatch: {
     status: 400,
-    title: 'The other currency is needed',
-    detail: 'USDC pays what is priced in US dollars, EURC what is priced in euros, and nothing else.',
+    title: 'Currency mismatch',
+    detail:
+      'USDC pays prices in US dollars and EURC pays prices in euros. Choose the paymentMethod that matches the shop’s currency.',
   },
-  own_shop: { status: 400, title: 'Your own shop', detail: 'You cannot buy from a shop that pays into your account.' },
+  own_shop: {
+    status: 400,
+    title: 'Your own shop',
+    detail: 'This shop is paid into your own account, so you cannot buy from it. Use another account.',
+  },
   merchant_changed: {
     status: 409,
-    title: 'The shop has just changed',
+    title: 'Shop changed during the order',
     detail:
-      'The shop was given to another account, or moved its orders elsewhere, while the order was prepared. Nothing was charged. Send the request again.',
+      'The shop moved to another account or changed its orders URL while the order was being prepared. Nothing was charged. Send the request again.',
   },
   possible_duplicate: {
     status: 409,
-    title: 'You have this on order, or have just bought it',
+    title: 'Possible duplicate order',
     detail:
-      'An order of the same product to the same address is open, or was completed less than a minute ago: see `orderId` and `statusUrl`. If you mean to buy another one, send that id as notDuplicateOf.',
+      'An order for the same product to the same address is open or completed less than a minute ago: see `orderId` and `statusUrl`. To order again on purpose, send that id as notDuplicateOf.',
   },
   order_failed: {
     status: 409,
-    title: 'The shop did not take the order',
-    detail: 'All the money is back in your balance, the fee too.',
+    title: 'Order failed',
+    detail: 'The shop did not accept the order. The whole amount, including the fee, is back in your balance.',
   },
   needs_buyer: {
     status: 409,
-    title: 'The shop wants to see the buyer',
-    detail: 'The order can only be finished by hand, at continueUrl. Nothing was charged.',
+    title: 'Buyer action required',
+    detail: 'The shop requires the buyer to complete this order in a browser, at `continueUrl`. Nothing was charged.',
   },
   order_taken: {
     status: 409,
-    title: 'The shop has taken the order',
-    detail: 'The shop has taken the order and is paid, so it cannot be cancelled here. Ask the shop for a refund.',
+    title: 'Order already accepted',
+    detail: 'The shop has accepted the order and is paid, so it cannot be cancelled here. Ask the shop for a refund.',
   },
-  order_not_found: { status: 404, title: 'No such order', detail: 'You have no order with this id.' },
+  order_not_found: {
+    status: 404,
+    title: 'Order not found',
+    detail: 'You have no order with this id. GET /shopping/orders lists your orders.',
+  },
 });
 
-/** With what an address may lack. */
 export const orderErrors = { ...addressErrors, ...ownErrors };
 
 export const saleErrors = defineErrors({
-  sale_not_found: { status: 404, title: 'No such sale', detail: 'Your shops have no order with this id.' },
+  sale_not_found: {
+    status: 404,
+    title: 'Sale not found',
+    detail: 'Your shops have no order with this id. GET /shopping/sales lists your sales.',
+  },
   not_completed: {
     status: 409,
-    title: 'Not paid',
-    detail: 'Only an order that was completed can be marked as fulfilled or refunded.',
+    title: 'Order not completed',
+    detail: 'Only a completed order can be fulfilled or refunded. Wait until its status is `completed`.',
   },
-  already_fulfilled: { status: 409, title: 'Fulfilled already', detail: 'This order is marked as fulfilled.' },
+  already_fulfilled: {
+    status: 409,
+    title: 'Already fulfilled',
+    detail: 'This order is already marked as fulfilled. There is nothing left to do.',
+  },
   refund_too_large: {
     status: 409,
-    title: 'More than was paid',
-    detail: '`refundable` is what can still be refunded of this order.',
+    title: 'Refund too large',
+    detail: 'The refund exceeds what is left of the order amount: `refundable`. Refund at most that.',
   },
 });
 
 export const credentialErrors = defineErrors({
   signature_invalid: {
     status: 401,
-    title: 'The request is not signed by the shop',
+    title: 'Signature invalid',
     detail:
-      'Sign it by RFC 9421 with a key of the profile that UCP-Agent names, or send the API key of the account that has proved the domain.',
+      'Sign the request (RFC 9421) with a key of the profile in UCP-Agent, or send the API key of the account that proved the domain.',
   },
   credential_unknown: {
     status: 404,
-    title: 'No such credential',
-    detail: 'We have issued no such token to this shop.',
+    title: 'Credential unknown',
+    detail: 'No such token was issued to this shop. Check the token and the domain that signed the request.',
   },
   credential_mismatch: {
     status: 409,
-    title: 'The credential is for something else',
-    detail: 'It is bound to one checkout, one amount and one currency; `mismatched` names what differs.',
+    title: 'Credential mismatch',
+    detail:
+      'The credential is bound to another checkout, amount or currency; `mismatched` lists what differs. Send the values of the checkout it was issued for.',
   },
   credential_redeemed: {
     status: 409,
-    title: 'Redeemed already',
-    detail: 'It is good once. The same Idempotency-Key gets the first answer again.',
+    title: 'Credential already redeemed',
+    detail:
+      'A credential can be redeemed only once. To get the first response again, send the same request with its Idempotency-Key.',
   },
   credential_void: {
     status: 410,
-    title: 'The credential is void',
-    detail: 'Its time has passed, or the order was given up. The money is back with the buyer.',
+    title: 'Credential void',
+    detail: 'The credential has expired or its order was cancelled. The buyer has been refunded; do not ship.',
   },
 });

@@ -78,7 +78,7 @@ export const orders: Feature<{
   chapters: [
     {
       name: 'Selling',
-      description: 'For shops: what was bought from you, and how you are paid.',
+      description: 'For shops: your sales, their fulfilment and refunds, and how you are paid.',
       states: orderPicture,
     },
   ],

@@ -85,7 +85,7 @@ function websiteOf({ outgoing }: IdentifyParts, { headers }: ReceivedRequest): W
   }
   const website = readWebsite(url.origin, outgoing);
   if (website.refusal !== undefined) {
-    throw credentialErrors.signature_invalid(`The site that UCP-Agent names cannot be asked: it ${website.refusal}.`);
+    throw credentialErrors.signature_invalid(`The site in UCP-Agent cannot be read: it ${website.refusal}.`);
   }
   return website;
 }
@@ -99,6 +99,6 @@ async function keysOf(
     return await checkouts.keysOf(website, freshness);
   } catch (error) {
     if (!(error instanceof MerchantTrouble)) throw error;
-    throw credentialErrors.signature_invalid(`The profile that UCP-Agent names could not be read: ${error.message}`);
+    throw credentialErrors.signature_invalid(`The profile in UCP-Agent could not be read: ${error.message}`);
   }
 }

@@ -18,7 +18,7 @@ const redemption = z.object({
   currency: z.string(),
   void_at: z.iso.datetime().nullable().meta({
     description:
-      'If the checkout is not completed by then, the order is void, the money goes back, and nothing may be sent.',
+      'If the checkout is not completed by then, the order is void, the buyer is refunded, and the shop must not ship.',
   }),
 });
 
@@ -30,16 +30,20 @@ export function redeemRoute(parts: RedeemParts): Route {
       method: 'POST',
       path: '/shopping/credentials/redeem',
       tag: 'Selling',
-      summary: 'Redeem what a buyer pays with',
+      summary: 'Redeem a payment credential',
       description:
-        'For shops, while they complete a checkout. Signed by RFC 9421 with a key of the shop’s own UCP profile (name it with the header `UCP-Agent: profile="…"`), or with the API key of the account that has proved the domain. What is redeemed is set aside for exactly this checkout, and is the shop’s as soon as the checkout is completed. A checkout that is completed and whose credential is never redeemed is not paid: the money goes back when the credential expires. A checkout that is not completed by `void_at` is void: the money goes back to the buyer, and nothing may be sent. A credential is good once; the same Idempotency-Key gets the same answer again. A signed request counts for the shop’s domain (600 a minute, unless the operator has set another limit), and not for the address that it came from.',
+        'For shops, while they complete a checkout. Sign the request (RFC 9421) with a key of the shop’s UCP profile, named by the header `UCP-Agent: profile="…"`, or send the API key of the account that proved the domain. The redeemed amount is held for this checkout and paid to the shop when the checkout completes. If the credential of a completed checkout is never redeemed, the shop is not paid, and the money is refunded when the credential expires. A checkout that is not completed by `void_at` is void: the buyer is refunded, and the shop must not ship. A credential can be redeemed once; a retry with the same Idempotency-Key returns the same response. Signed requests count against the rate limit of the shop’s domain, 600 a minute unless the operator set another, and not against the IP address.',
       auth: 'none',
       scopeOfKey: 'pay',
       countsThemselves: ['signature'],
       body: z.strictObject({
         token: z.string().min(1).max(200),
         checkout_id: z.string().min(1).max(500),
-        amount: z.number().int().positive().meta({ description: 'In the smallest unit of the currency: cents.' }),
+        amount: z
+          .number()
+          .int()
+          .positive()
+          .meta({ description: 'In the smallest unit of the currency, such as cents.' }),
         currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as USD'),
       }),
       examples: {
@@ -47,7 +51,7 @@ export function redeemRoute(parts: RedeemParts): Route {
       },
       returns: {
         200: {
-          description: 'It is set aside for this checkout',
+          description: 'The amount is held for this checkout',
           schema: redemption,
           example: {
             status: 'redeemed',

@@ -23,7 +23,8 @@ export interface RefundRequest {
 export async function refundOrder(tx: Transaction, ledger: Ledger, { orderId, caller, amount, reason }: RefundRequest) {
   const { accountId, keyId } = caller;
   const order = await lockSale(tx, accountId, orderId);
-  if (order.accountId === accountId) throw orderErrors.own_shop('The buyer is your own account.');
+  if (order.accountId === accountId)
+    throw orderErrors.own_shop('The buyer is your own account, so there is nothing to refund.');
   const left = refundableOf(order);
   const back = amount ?? left;
   if (back.atomic > left.atomic || left.atomic === 0n) {

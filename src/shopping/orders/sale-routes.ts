@@ -3,7 +3,8 @@ import { visibleText } from '../../accounts/fields.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { page, pageQuery, toPage } from '../../kernel/http/paging.ts';
+import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
+import { listRoute } from '../../kernel/http/list-route.ts';
 import { isVisible } from '../../kernel/text/visible-text.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -22,57 +23,42 @@ export interface SaleParts {
   readonly ledger: Ledger;
 }
 
-const params = z.strictObject({ orderId: z.string().max(64) });
+const params = z.strictObject({ orderId: idParameter });
 const examples = { params: { orderId: exampleSale.orderId } };
 const facts = { tag: 'Selling', auth: 'key' } as const;
 
 export function saleRoutes(parts: SaleParts): Route[] {
-  return [listRoute(parts.db), findRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
+  return [historyRoute(parts.db), saleRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
 }
 
-function listRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      ...facts,
-      id: 'listSales',
-      method: 'GET',
-      path: '/shopping/sales',
-      summary: 'What your shops have sold',
-      description: 'Orders that your shops have taken, of all domains that are yours.',
-      scope: 'read',
-      query: pageQuery.extend({ status: z.enum(['completed', 'fulfilled', 'refunded']).optional() }),
-      returns: {
-        200: {
-          description: 'Newest first',
-          schema: page('sales', saleRecord),
-          example: { sales: [exampleSale], nextCursor: null },
-        },
-      },
-    },
-    async ({ caller, query }) => {
-      const rows = await listOrders(db, { seller: caller.accountId, ...query });
-      const { items, nextCursor } = toPage(rows, query.limit, (row) => row.id);
-      return ok({ sales: items.map((row) => describeSale(toOrder(row))), nextCursor });
-    },
-  );
+function historyRoute(db: Queryable): Route {
+  return listRoute({
+    id: 'listSales',
+    path: '/shopping/sales',
+    tag: facts.tag,
+    summary: 'List the sales of your shops',
+    description: 'Orders that your shops accepted, across all of your domains.',
+    name: 'sales',
+    item: saleRecord,
+    example: exampleSale,
+    filters: { status: z.enum(['completed', 'fulfilled', 'refunded']).optional() },
+    rows: (query) => listOrders(db, { seller: query.accountId, ...query }),
+    describe: (row) => describeSale(toOrder(row)),
+  });
 }
 
-function findRoute(db: Queryable): Route {
-  return defineRoute(
-    {
-      ...facts,
-      id: 'getSale',
-      method: 'GET',
-      path: '/shopping/sales/:orderId',
-      summary: 'One sale',
-      scope: 'read',
-      params,
-      examples,
-      returns: { 200: { description: 'The sale', schema: saleRecord, example: exampleSale } },
-      errors: [saleErrors.sale_not_found],
-    },
-    async ({ caller, params: { orderId } }) => ok(describeSale(await findSale(db, caller.accountId, orderId))),
-  );
+function saleRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getSale',
+    path: '/shopping/sales/:orderId',
+    tag: facts.tag,
+    summary: 'Retrieve a sale',
+    returns: 'The sale',
+    item: saleRecord,
+    example: exampleSale,
+    notFound: saleErrors.sale_not_found,
+    find: async (id, { accountId }) => describeSale(await findSale(db, accountId, id)),
+  });
 }
 
 function fulfilRoute({ db, once }: SaleParts): Route {
@@ -82,8 +68,8 @@ function fulfilRoute({ db, once }: SaleParts): Route {
       id: 'fulfilSale',
       method: 'POST',
       path: '/shopping/sales/:orderId/fulfil',
-      summary: 'Say that it is on its way',
-      description: 'The buyer is told by the event `order.fulfilled`, with the tracking link.',
+      summary: 'Mark a sale as fulfilled',
+      description: 'The buyer receives the event `order.fulfilled` with the tracking link.',
       scope: 'manage',
       params,
       body: z
@@ -91,7 +77,7 @@ function fulfilRoute({ db, once }: SaleParts): Route {
           trackingUrl: z
             .url({ protocol: /^https?$/, error: 'must be a link such as https://parcel.example/123' })
             .max(2_000)
-            .refine(isVisible, 'must hold nothing that cannot be seen')
+            .refine(isVisible, 'must not contain invisible characters')
             .optional(),
         })
         .optional(),
@@ -120,16 +106,16 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
       id: 'refundSale',
       method: 'POST',
       path: '/shopping/sales/:orderId/refund',
-      summary: 'Give the buyer money back',
+      summary: 'Refund a sale',
       description:
-        'All that is left of what was paid, or a part of it, from your balance and never more than was paid. Our fee stays with the buyer. Send an Idempotency-Key: after a lost connection the same request never refunds twice.',
+        'Refunds all or part of the order amount from your balance, in total never more than was paid. The buyer’s fee is not refunded. Send an Idempotency-Key, so that a retry after a lost connection never refunds twice.',
       scope: 'pay',
       params,
       body: z
         .strictObject({
           amount: amountField
             .optional()
-            .meta({ description: 'A number or decimal text. All that is left when left out.' }),
+            .meta({ description: 'A number or decimal string. Defaults to the whole refundable amount.' }),
           reason: visibleText(200).optional().meta({ description: 'Shown to the buyer.' }),
         })
         .optional(),
@@ -137,7 +123,7 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
       idempotent: true,
       returns: {
         200: {
-          description: 'The buyer has it',
+          description: 'The refund is complete',
           schema: z.object({ refundId: z.string(), transferId: z.string(), amount: z.number(), sale: saleRecord }),
           example: {
             refundId: 'rfd_01kp3v2m8rfk2s6y0e6v9q4w1x',
@@ -151,8 +137,7 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
         saleErrors.sale_not_found,
         saleErrors.not_completed,
         saleErrors.refund_too_large,
-        ledgerRefusals.insufficient_balance,
-        ledgerRefusals.account_frozen,
+        ...Object.values(ledgerRefusals),
       ],
     },
     async ({ caller, params: { orderId }, body, idempotency }) => {

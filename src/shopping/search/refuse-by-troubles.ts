@@ -8,7 +8,7 @@ export function refuseByTroubles(troubles: readonly MerchantTrouble[]): Problem 
   const find = (kind: TroubleKind) => troubles.find((trouble) => trouble.kind === kind)?.message;
   const refused = find('refused');
   if (refused !== undefined && troubles.every(({ kind }) => kind === 'refused')) {
-    const message = `cannot be asked: ${refused.replace(/\.$/, '')}`;
+    const message = `cannot be searched: ${refused.replace(/\.$/, '')}`;
     return httpErrors.invalid_request(`website ${message}.`, { errors: [{ path: 'website', message }] });
   }
   const slow = find('too_slow') ?? find('given_up');

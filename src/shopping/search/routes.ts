@@ -39,12 +39,7 @@ const example = {
 };
 
 const facts = { tag: 'Shopping', auth: 'key', scope: 'read' } as const;
-const errors = [
-  shoppingErrors.merchant_unreachable,
-  shoppingErrors.merchant_too_slow,
-  shoppingErrors.merchant_unsupported,
-  dailyCapErrors.daily_cap_reached,
-];
+const errors = [...Object.values(shoppingErrors), dailyCapErrors.daily_cap_reached];
 
 function searchRoute(parts: ShoppingParts): Route {
   return defineRoute(
@@ -55,12 +50,12 @@ function searchRoute(parts: ShoppingParts): Route {
       path: '/shopping/search',
       summary: 'Search a shop',
       description:
-        'Any shop on the web: the site is asked in the ways that its platform offers, and the best answer wins. It comes within 8 seconds. What the shop says is cleaned of markup and hidden characters, but it is a stranger’s text.',
+        'Searches any shop on the web through the interfaces that its platform offers, and returns the best result within 8 seconds. The shop’s texts are stripped of markup and hidden characters, but remain untrusted third-party content.',
       body: z.strictObject({ website, query }),
       examples: { body: { website: example.website, query: example.query } },
       returns: {
         200: {
-          description: 'Up to 4 products, the best first',
+          description: 'Up to 4 products, best match first',
           schema: foundProducts,
           example: { products: [example.product], previewUrl: example.previewUrl },
         },
@@ -79,9 +74,9 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       ...facts,
       id: 'streamProducts',
       path: '/shopping/search/stream',
-      summary: 'Search a shop, and see each product as it is found',
+      summary: 'Stream a shop search',
       description:
-        'Like the search above, as Server-Sent Events. Send `Accept: text/event-stream`. Closing the connection ends the search.',
+        'The same search as POST /shopping/search, with each product sent as a Server-Sent Event as soon as it is found. Send `Accept: text/event-stream`. Closing the connection ends the search.',
       query: z.strictObject({ q: query, website }),
       examples: { query: { q: example.query, website: example.website } },
       events: {
@@ -98,7 +93,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
       const site = websiteOrRefuse(text, outgoing);
       if (caller !== undefined) await refuseBeyondCap(db, caller, 'searches');
       const holder = holderOf({ caller, ip });
-      // Before the stream begins a refusal still has its status.
+      // Once the stream has begun, a refusal could no longer set the status.
       merchants.refuseWithoutRoom(holder);
       return async function* (signal) {
         const products: Product[] = [];

@@ -109,7 +109,10 @@ export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch
         }
       } catch (error) {
         if (slow && given > 0) return;
-        if (slow) throw shoppingErrors.merchant_too_slow(`The site did not answer within ${withinMs / 1_000} seconds.`);
+        if (slow)
+          throw shoppingErrors.merchant_too_slow(
+            `The site did not respond within ${withinMs / 1_000} seconds. Try again later.`,
+          );
         throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
       } finally {
         clearTimeout(timer);

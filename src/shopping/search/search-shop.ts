@@ -23,26 +23,28 @@ export interface SearchParts {
 /** More are read, so that ranking has a choice. */
 export const mostShown = 4;
 
-export const searchWords = visibleText(200).meta({ description: 'What to look for, in a few words.' });
-export const previewUrl = z.string().meta({ description: 'A page with photos of the products, for 24 hours.' });
+export const searchWords = visibleText(200).meta({ description: 'The search terms.' });
+export const previewUrl = z
+  .string()
+  .meta({ description: 'A page with photos of the products, available for 24 hours.' });
 const shownVariant = z.object({
   id: untrusted,
   title: untrusted,
   options: z.array(z.object({ name: untrusted, value: untrusted })),
   price: untrusted,
   priceNum: z.number(),
-  available: z.boolean().nullable().meta({ description: 'Null when the shop does not say.' }),
+  available: z.boolean().nullable().meta({ description: 'Null if the shop does not say.' }),
 });
 export const shownProduct = z.object({
   title: untrusted,
-  brand: untrusted.meta({ description: 'The name of the shop where the product has none.' }),
-  price: untrusted.meta({ description: 'With its currency, as the shop writes it.' }),
+  brand: untrusted.meta({ description: 'The name of the shop if the product has no brand.' }),
+  price: untrusted.meta({ description: 'The price with its currency, as the shop shows it.' }),
   priceNum: z.number(),
   url: untrusted,
   variants: z.array(shownVariant).optional().meta({
-    description: 'What it is sold in, up to 20 of them, if the buyer has to choose: send one as productVariant.',
+    description: 'Up to 20 variants, if the buyer has to choose one: send it as `productVariant`.',
   }),
-  moreVariants: z.boolean().optional().meta({ description: 'There are more variants than these.' }),
+  moreVariants: z.boolean().optional().meta({ description: 'Whether there are more variants than listed.' }),
 });
 export const foundProducts = z.object({ products: z.array(shownProduct), previewUrl });
 

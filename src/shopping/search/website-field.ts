@@ -4,7 +4,7 @@ import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { readWebsite, type Website } from './website.ts';
 
 export const website = z.string().max(300, 'must be at most 300 characters').meta({
-  description: 'The domain of a shop, in any usual spelling: `shop.example`, `https://www.shop.example/mugs`.',
+  description: 'The domain of a shop, in any common form: `shop.example`, `https://www.shop.example/mugs`.',
 });
 
 export function websiteOrRefuse(text: string, outgoing: Pick<Outgoing, 'explainRefusal'>): Website {

@@ -30,7 +30,7 @@ function readDomain(domain: string, outgoing: Pick<Outgoing, 'explainRefusal'>):
   const refusal = outgoing.explainRefusal(`https://${domain}/`);
   if (refusal !== undefined) return { refusal: inWords(refusal) };
   const { hostname } = new URL(`https://${domain}/`);
-  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return { refusal: 'must be a domain and not an address' };
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return { refusal: 'must be a domain, not an IP address' };
   // The address guard allows plain http only for the sandbox's shops, which do not speak https.
   const scheme = outgoing.explainRefusal(`http://${hostname}/`) === undefined ? 'http' : 'https';
   return { origin: `${scheme}://${hostname}`, name: hostname.replace(/^www\.(?=.+\.)/, '') };
@@ -40,7 +40,7 @@ function readPlace(origin: string, outgoing: Pick<Outgoing, 'explainRefusal'>): 
   const refusal = outgoing.explainRefusal(`${origin}/`) ?? outgoing.explainRefusal(asHttp(origin));
   if (refusal !== undefined) {
     return {
-      refusal: 'must not have a port, unless ALLOW_PRIVATE_HOSTS of a sandbox names exactly this host and port',
+      refusal: 'must not have a port, unless a sandbox lists exactly this host and port in ALLOW_PRIVATE_HOSTS',
     };
   }
   const url = new URL(origin);

@@ -13,88 +13,94 @@ import { type Purchase, takenFor } from './purchase.ts';
 import { publicStatus, publicStatuses } from './saga.ts';
 import { namedTransaction } from './send-payment.ts';
 
-/** What the seller has sent. */
 const sellerAnswer = z.object({
-  status: z.int().meta({ description: 'The seller’s.' }),
-  headers: z
-    .record(z.string(), z.union([z.string(), z.array(z.string())]))
-    .meta({ description: 'The seller’s, in lower case; a list where one came several times.', 'x-untrusted': true }),
+  status: z.int().meta({ description: 'The status of the seller’s response.' }),
+  headers: z.record(z.string(), z.union([z.string(), z.array(z.string())])).meta({
+    description: 'The headers of the seller’s response, with names in lower case; an array if a header was repeated.',
+    'x-untrusted': true,
+  }),
   body: untrusted,
   encoding: z
     .enum(['utf8', 'base64'])
-    .meta({ description: 'How `body` is written: text as it is, other bytes in base64.' }),
+    .meta({ description: 'The encoding of `body`: plain text, or base64 for binary data.' }),
   truncated: z.boolean().meta({
-    description:
-      'Whether this is only the beginning of the body: it was longer than 1 MiB, or less of it was kept for the same request again.',
+    description: 'Whether the body was cut: it exceeds 1 MiB, or less of it was stored for retries.',
   }),
 });
 
 const saidReceipt = receipt
   .nullable()
-  .meta({ description: 'What the seller says of the payment, if it says anything.', 'x-untrusted': true });
+  .meta({ description: 'The seller’s own receipt for the payment, if it sent one.', 'x-untrusted': true });
 
 const payment = z.object({
   id: z.string(),
   amount: z.number(),
-  fee: z
-    .number()
-    .meta({ description: 'Ours, beside the amount: 1.49 % of what you pay to sellers within 24 hours above 10 USDC.' }),
+  fee: z.number().meta({
+    description: 'Our fee on top of the amount: 1.49 % of payments to sellers above 10 USDC within 24 hours.',
+  }),
   currency: z.literal('USDC'),
-  network: z.string().nullable().meta({ description: 'In the words of x402. Null for what we sell ourselves.' }),
+  network: z.string().nullable().meta({ description: 'The x402 network name. Null for our own paid endpoints.' }),
   payTo: z.string().nullable(),
-  nonce: z.string().nullable().meta({ description: 'Of the authorization (EIP-3009) that the seller was given.' }),
-  transaction: z.string().nullable().meta({ description: 'As the seller names it.' }),
+  nonce: z
+    .string()
+    .nullable()
+    .meta({ description: 'The nonce of the EIP-3009 authorization that the seller received.' }),
+  transaction: z.string().nullable().meta({ description: 'The transaction hash as reported by the seller.' }),
   receipt: saidReceipt,
-  statusUrl: z.string().nullable().meta({ description: 'Where to see whether the seller has taken it.' }),
+  statusUrl: z
+    .string()
+    .nullable()
+    .meta({ description: 'Poll this URL to see whether the seller has collected the payment.' }),
 });
 
 export const payAnswer = sellerAnswer.extend({
   paid: z.number().meta({
     description:
-      'What has left your balance for it, in USDC, the fee included. If the seller never takes it, it comes back: `payment.statusUrl` tells.',
+      'The amount taken from your balance in USDC, including the fee. It is refunded if the seller never collects it; see `payment.statusUrl`.',
   }),
-  payment: payment.nullable().meta({ description: 'Null when nothing had to be paid.' }),
+  payment: payment.nullable().meta({ description: 'Null if the call was free.' }),
 });
 export type PayAnswer = z.input<typeof payAnswer>;
 
-/** One as it is listed. */
 export const purchaseRecord = z.object({
   id: z.string(),
   status: z.enum(publicStatuses).meta({
     description:
-      '`pending` while the amount is held, `paid` once the chain shows that the seller has taken it, `returned` when it can be taken no more.',
+      '`pending`: the amount is held. `paid`: the chain shows that the seller collected it. `returned`: the payment expired and the amount was refunded.',
   }),
   method: z.string(),
   url: z.string(),
   amount: z.number(),
   fee: z.number().meta({
     description:
-      'Ours, beside the amount: 1.49 % of what you pay to sellers within 24 hours above 10 USDC, as charged when it was opened.',
+      'Our fee on top of the amount, as charged initially: 1.49 % of payments to sellers above 10 USDC within 24 hours.',
   }),
   feeReturned: z.number().meta({
-    description: 'What of the fee came back, because this purchase or another one of the same 24 hours was returned.',
+    description:
+      'The part of the fee that was refunded because this purchase, or another one in the same 24 hours, was returned.',
   }),
   currency: z.literal('USDC'),
   network: z.string(),
   payTo: z.string(),
   nonce: z.string(),
-  sellerStatus: z.int().nullable().meta({ description: 'What the seller has answered.' }),
+  sellerStatus: z.int().nullable().meta({ description: 'The status of the seller’s response.' }),
   sellerTrouble: z
     .enum(['timeout', 'unreachable', 'lost'])
     .nullable()
-    .meta({ description: 'Why there is no answer of the seller.' }),
+    .meta({ description: 'Why there is no response from the seller.' }),
   receipt: saidReceipt,
-  txHash: z.string().nullable().meta({ description: 'The transaction that took the payment, as the chain has it.' }),
+  txHash: z.string().nullable().meta({ description: 'The on-chain transaction that collected the payment.' }),
   explorerUrl: z.string().nullable(),
-  error: z.string().nullable().meta({ description: 'Why the amount came back.' }),
-  expiresAt: z.iso.datetime().meta({ description: 'From then on the seller cannot take the payment any more.' }),
+  error: z.string().nullable().meta({ description: 'Why the amount was refunded.' }),
+  expiresAt: z.iso
+    .datetime()
+    .meta({ description: 'When the payment expires. The seller cannot collect it afterwards.' }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
 });
 
-/** One by itself, with what the seller has sent as long as that is kept. */
 export const purchaseDetail = purchaseRecord.extend({
-  answer: sellerAnswer.nullable().meta({ description: 'What the seller has sent. Kept for two days.' }),
+  answer: sellerAnswer.nullable().meta({ description: 'The seller’s response, kept for two days.' }),
 });
 
 const exampleHash = '0x2f1c5c2b44f771e942a8506148e256f94f1a464babc938ae0690c6e34cd79190';
@@ -159,14 +165,13 @@ function describeAnswer(answer: SellerAnswer): Sent {
   return { status, headers: { ...headers }, ...encodeBody(answer), truncated };
 }
 
-/** Nothing had to be paid. */
 export function describeFree(answer: SellerAnswer): PayAnswer {
   return { ...describeAnswer(answer), paid: 0, payment: null };
 }
 
 /**
- * What the caller is told, from what never changes any more: the same however often it is asked for, as far as it is kept. A
- * seller that was given the payment and did not deliver is a problem, with everything that is known of it.
+ * Built only from data that no longer changes, so that every idempotent replay returns the same response while it is stored. If the
+ * seller received the payment but did not deliver, the result is a problem that includes the payment.
  */
 export async function answerOf(
   db: Queryable,
@@ -181,7 +186,7 @@ export async function answerOf(
   return { ...sent, ...money };
 }
 
-/** Null when there is none, or it is no longer kept. */
+/** Null if there was none or it is no longer stored. */
 export async function findAnswer(db: Queryable, { id, sellerStatus }: Purchase): Promise<Sent | null> {
   const { rows } = await db.query<{ headers: string; body: Buffer; truncated: boolean }>(
     'SELECT headers, body, truncated FROM purchase_answers WHERE purchase_id = $1',

@@ -160,7 +160,7 @@ async function signOrGiveBack(parts: BuyParts, purchase: Purchase): Promise<void
   } catch (err) {
     if (err instanceof Ended) throw err;
     parts.logger.error({ err, purchase: purchase.id }, 'a payment to a seller could not be signed');
-    await giveBackUnshown(parts, purchase, 'It could not be signed.');
+    await giveBackUnshown(parts, purchase, 'The payment could not be signed.');
   }
 }
 

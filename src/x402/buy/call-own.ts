@@ -28,7 +28,9 @@ export async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayA
   const url = new URL(request.url);
   const call = calls.find(({ path }) => `/api${path}` === url.pathname.replace(/\/$/, ''));
   if (call === undefined || request.method !== 'GET') {
-    throw purchaseErrors.seller_url_refused('This is our own address, and nothing is sold there: call it yourself.');
+    throw purchaseErrors.seller_url_refused(
+      'This URL belongs to this service and is not a paid endpoint. Call it directly.',
+    );
   }
   refuseAbove(maximum, call.price);
   const input = readInput(parts.calls, call, parseQuery(url.pathname + url.search));

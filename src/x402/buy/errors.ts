@@ -4,90 +4,96 @@ export const purchaseErrors = defineErrors({
   seller_url_refused: {
     status: 400,
     title: 'URL refused',
-    detail: 'Nothing can be asked there. The URL must begin with https:// and lead to a public address.',
+    detail: 'This URL cannot be called. It must begin with https:// and resolve to a public IP address.',
   },
   seller_unreachable: {
     status: 502,
-    title: 'The seller cannot be reached',
-    detail: 'No answer came from this URL. Nothing was paid.',
+    title: 'Seller unreachable',
+    detail: 'The seller could not be reached at this URL. Nothing was paid. Check the URL, or try again later.',
   },
   seller_timeout: {
     status: 504,
-    title: 'The seller does not answer',
-    detail: 'The seller was asked for its price and did not answer in time. Nothing was paid.',
+    title: 'Seller timeout',
+    detail: 'The seller did not state its price in time. Nothing was paid. Try again later.',
   },
   terms_unreadable: {
     status: 502,
-    title: 'The seller’s terms cannot be read',
-    detail: 'The seller answers 402, but says in neither version of x402 what it wants. Nothing was paid.',
+    title: 'Payment terms unreadable',
+    detail:
+      'The seller responded with 402 but without valid x402 terms of version 1 or 2. Nothing was paid. Contact the seller.',
   },
   terms_unpayable: {
     status: 409,
-    title: 'Nothing of it can be paid',
+    title: 'Payment terms not supported',
     detail:
-      'We pay an exact amount of USDC on Polygon, by a signed authorization, to an address outside. `accepts` is what the seller takes. Nothing was paid.',
+      'The seller accepts no payment that this service supports: an exact amount of USDC on Polygon by signed authorization (EIP-3009) to an external address. `accepts` lists the seller’s terms. Nothing was paid.',
   },
   price_above_maximum: {
     status: 409,
-    title: 'The price is above maxAmount',
-    detail: 'The seller asks for `price`, which is more than maxAmount. Nothing was paid.',
+    title: 'Price above maxAmount',
+    detail: 'The seller’s `price` exceeds your maxAmount. Nothing was paid. To pay it, raise maxAmount.',
   },
   seller_denied: {
     status: 403,
-    title: 'No money goes to this address',
-    detail: 'The address that the seller wants to be paid at is on the operator’s deny list. Nothing was paid.',
+    title: 'Payment address denied',
+    detail:
+      'The seller’s payment address is on the operator’s deny list. Nothing was paid. Contact the operator if this is a mistake.',
   },
   price_above_float: {
     status: 409,
-    title: 'Too expensive to be paid like this',
-    detail: 'One call may not cost more than what is set aside for all of them: `mostAmount`. Nothing was paid.',
+    title: 'Price above the payment float',
+    detail: 'The price exceeds the most that a single call can cost on this service: `mostAmount`. Nothing was paid.',
   },
   float_short: {
     status: 503,
-    title: 'Too little is set aside at the moment',
+    title: 'Payment float exhausted',
     detail:
-      'What is set aside for payments to sellers is in use. It is being filled: try again in a moment. Nothing was paid.',
+      'The funds for payments to sellers are in use and are being refilled. Nothing was paid. Try again in a moment.',
   },
   hourly_limit_reached: {
     status: 503,
-    title: 'Too much leaves the service at the moment',
-    detail:
-      'Within an hour no more than so much goes to addresses outside, of all accounts together. Nothing was paid; try again later.',
+    title: 'Hourly limit reached',
+    detail: 'The service-wide hourly limit on outgoing payments is reached. Nothing was paid. Try again later.',
   },
   too_many_free_answers: {
     status: 429,
-    title: 'Too many free answers',
+    title: 'Too many free calls',
     detail:
-      'This is for endpoints that cost something. Too many answers within an hour have cost nothing. Nothing was paid; Retry-After says how many seconds to wait.',
+      'This operation is for paid endpoints, and too many of your calls in the last hour were free. Nothing was paid. Wait the number of seconds in Retry-After, or call free endpoints directly.',
   },
   too_many_failed_calls: {
     status: 429,
     title: 'Too many failed calls',
     detail:
-      'Too many calls to this seller within ten minutes, or to all sellers within an hour, got no answer or a server error. Nothing was paid; Retry-After says how many seconds to wait.',
+      'Too many calls to this seller in ten minutes, or to all sellers in an hour, got a server error or no response. Nothing was paid. Wait the number of seconds in Retry-After, then try again.',
   },
   payment_not_made: {
     status: 503,
-    title: 'It could not be paid',
-    detail: 'The seller was shown no payment, and the whole amount is back. Retrying is safe.',
+    title: 'Payment not made',
+    detail:
+      'The payment could not be created, and the seller received none. The whole amount is back in your balance. Retrying is safe.',
   },
   payment_refused: {
     status: 502,
-    title: 'The seller refuses the payment',
+    title: 'Payment refused by the seller',
     detail:
-      'The seller was given exactly what it asked for, and asks again. The amount is held until it can be taken no more, and then comes back.',
+      'The seller refused a payment that matches its own terms. The amount is held until the payment expires and is then refunded; see `payment.statusUrl`.',
   },
   seller_failed: {
     status: 502,
-    title: 'The seller failed',
+    title: 'Seller error',
     detail:
-      'The seller was given the payment and answered with an error: `answer`. What has become of the money is at `payment.statusUrl`: it is held until the chain shows that the seller has taken it, or that it cannot any more.',
+      'The seller received the payment but responded with an error: `answer`. The amount is held until the seller collects it or the payment expires and is refunded; see `payment.statusUrl`.',
   },
   seller_silent: {
     status: 504,
-    title: 'The seller took the payment and did not answer',
+    title: 'No response from the seller',
     detail:
-      'The seller was given the payment, and no answer came back. What has become of the money is at `payment.statusUrl`: it is held until the chain shows that the seller has taken it, or that it cannot any more.',
+      'The seller received the payment but did not respond. The amount is held until the seller collects it or the payment expires and is refunded; see `payment.statusUrl`.',
   },
-  purchase_not_found: { status: 404, title: 'No such purchase', detail: 'You have no purchase with this id.' },
+  purchase_not_found: {
+    status: 404,
+    title: 'Purchase not found',
+    detail: 'You have no purchase with this id. GET /nano/purchases lists your purchases.',
+  },
 });

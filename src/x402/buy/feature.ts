@@ -48,7 +48,7 @@ export const purchases: Feature<{
     {
       name: 'Paying for calls',
       description:
-        'Other people’s paid endpoints (x402), from your balance: no wallet, no signature, no gas of your own.',
+        'Call third-party paid endpoints (x402) and pay from your balance, without a wallet, signatures or gas of your own.',
       states: purchasePicture,
     },
   ],

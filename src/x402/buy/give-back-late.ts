@@ -21,7 +21,7 @@ export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Pr
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
   const [isTaken] = await readUsed(network, token.address, [{ from, nonce }], head);
   if (isTaken !== true) {
-    await giveBackUnshown(parts, purchase, 'It could not be paid in time.');
+    await giveBackUnshown(parts, purchase, 'The payment could not be created in time.');
     return 'rest';
   }
   await db.transaction(async (tx) => {

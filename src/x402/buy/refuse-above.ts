@@ -7,8 +7,8 @@ export function refuseAbove(maximum: Amount, price: Amount, fee: Amount = amount
   const withFee = fee.atomic === 0n ? '' : ` With our fee of ${toJsonNumber(fee)} ${told.currency} that`;
   throw purchaseErrors.price_above_maximum(
     withFee === ''
-      ? `The seller asks for ${told.price} ${told.currency}, which is more than maxAmount. Nothing was paid.`
-      : `The seller asks for ${told.price} ${told.currency}.${withFee} is more than maxAmount. Nothing was paid.`,
+      ? `The seller asks for ${told.price} ${told.currency}, which exceeds maxAmount. Nothing was paid.`
+      : `The seller asks for ${told.price} ${told.currency}.${withFee} exceeds maxAmount. Nothing was paid.`,
     { members: { ...told, ...(fee.atomic > 0n && { fee: toJsonNumber(fee) }) } },
   );
 }

@@ -9,23 +9,23 @@ import { isForSellers } from './seller-headers.ts';
 const limits = { headers: 30, nameChars: 100, allChars: 8_192 } as const;
 
 export const payBody = z.strictObject({
-  url: z.string().max(2_048).meta({ description: 'The paid endpoint, with its query.' }),
+  url: z.string().max(2_048).meta({ description: 'The URL of the paid endpoint, including its query.' }),
   method: z.enum(methods).default('GET'),
   body: z
     .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())], {
-      error: 'must be text, an object or a list',
+      error: 'must be a string, an object or an array',
     })
     .optional()
-    .meta({ description: 'Text is sent as it is, anything else as JSON.' }),
+    .meta({ description: 'A string is sent unchanged, anything else as JSON.' }),
   headers: z
     .record(z.string(), z.string())
     .default({})
     .meta({
-      description: `For the seller, at most ${limits.headers}. Nothing of your request to us is passed on by itself. Allowed are the usual ones about content (Accept, Content-Type, Range, If-None-Match, …), Authorization, keys and versions (names that end in -Key, -Token or -Version), and names that begin with X- and say nothing of addresses, proxies, users or methods.`,
+      description: `Up to ${limits.headers} headers for the seller. No header of your own request is forwarded. Allowed are common content headers (Accept, Content-Type, Range, If-None-Match, …), Authorization, names that end in -Key, -Token or -Version, and names that begin with X- unless they concern addresses, proxies, users or methods.`,
     }),
   maxAmount: amountField.meta({
     description:
-      'The most that may be paid, in USDC, as a number or decimal text. If the seller asks for more, nothing is paid.',
+      'The most you are willing to pay, in USDC, as a number or decimal string. If the seller asks for more, nothing is paid.',
   }),
 });
 export type PayBody = z.output<typeof payBody>;
@@ -40,7 +40,7 @@ export interface Buying {
 }
 
 export function readRequest({ url, method, headers, body }: PayBody): SellerRequest {
-  if (method === 'GET' && body !== undefined) throw refused('body', 'must be left out with GET');
+  if (method === 'GET' && body !== undefined) throw refused('body', 'must be omitted with GET');
   const checked = checkHeaders(headers);
   if (body === undefined) return { method, url, headers: checked };
   const isJson = typeof body !== 'string';
@@ -67,11 +67,11 @@ function checkHeaders(given: Readonly<Record<string, string>>): Record<string, s
     const path = `headers.${written}`.slice(0, 120);
     // Many servers treat `_` like `-`, so one header name could pass as another.
     if (name.length > limits.nameChars || !/^[0-9a-z]+(?:-[0-9a-z]+)*$/.test(name)) {
-      throw refused(path, 'must be the name of a header, of letters, digits and single dashes');
+      throw refused(path, 'must be a header name of letters, digits and single dashes');
     }
-    if (!isForSellers(name)) throw refused(path, 'is not yours to set');
+    if (!isForSellers(name)) throw refused(path, 'is a header that cannot be set');
     if (!/^[\t\x20-\x7e]*$/.test(value)) throw refused(path, 'must be one line of printable ASCII characters');
-    if (Object.hasOwn(checked, name)) throw refused(path, 'must be given once');
+    if (Object.hasOwn(checked, name)) throw refused(path, 'must be given only once');
     chars += name.length + value.length;
     checked[name] = value;
   }

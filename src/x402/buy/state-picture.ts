@@ -2,20 +2,22 @@ import type { StatePicture } from '../../kernel/http/openapi.ts';
 
 /** What people are told of the way, in the reference. */
 export const purchasePicture: StatePicture = {
-  caption: 'The way of the money',
+  caption: 'States of a payment',
   way: [
     {
       state: 'pending',
-      meaning: 'The price has left your balance and is held; the seller can take it for a few minutes at most.',
+      meaning:
+        'The price was taken from your balance and is held; the seller can collect it for a few minutes at most.',
       mayFail: true,
     },
     {
       state: 'paid',
-      meaning: 'The chain shows that the seller has taken exactly the price. You are told by `purchase.paid`.',
+      meaning: 'The chain shows that the seller collected exactly the price. Event: `purchase.paid`.',
     },
   ],
   failed: {
     state: 'returned',
-    meaning: 'The seller has not taken it, and cannot any more. It is back. You are told by `purchase.returned`.',
+    meaning:
+      'The payment expired before the seller collected it, and the price was refunded. Event: `purchase.returned`.',
   },
 };

@@ -7,7 +7,7 @@ export async function askChain<Result>(asking: Promise<Result>): Promise<Result>
     return await asking;
   } catch (error) {
     if (!(error instanceof BaseError)) throw error;
-    throw httpErrors.unavailable('Payments cannot be checked right now. Nothing was charged; try again.', {
+    throw httpErrors.unavailable('Payments cannot be verified right now. Nothing was charged. Try again.', {
       headers: { 'Retry-After': '5' },
     });
   }

@@ -45,7 +45,7 @@ const search = defineCall({
   id: 'nanoSearch',
   path: '/nano/search',
   summary: 'Search a shop',
-  description: 'Any shop on the web: up to 4 products, the best first, and a page that shows them.',
+  description: 'Searches any shop on the web. Returns up to 4 products, best match first, and a page that shows them.',
   price: amountOf('USDC', 1_000n),
   input: z.strictObject({ q: searchWords, website }),
   example: { q: 'mug', website: 'demo-shop.example' },
@@ -69,15 +69,15 @@ const search = defineCall({
 const lookup = defineCall({
   id: 'nanoLookup',
   path: '/nano/lookup',
-  summary: 'Does somebody have an account here?',
+  summary: 'Check whether an account exists',
   description:
-    'By email or by handle; an email finds its account only once it is verified. That nobody is found is an answer like any other.',
+    'By email or handle. An email matches only if its owner has verified it. A call that finds no account succeeds and is charged.',
   price: amountOf('USDC', 100n),
   input: z
     .strictObject({ email: field.email.optional(), handle: field.handle.optional() })
     .refine(
       ({ email, handle }) => (email === undefined) !== (handle === undefined),
-      'must have either email or handle',
+      'must have either email or handle, not both',
     ),
   example: { handle: 'PA-7K2M9QXA' },
   answer: z.object({ found: z.boolean(), handle: z.string().nullable() }),
@@ -91,9 +91,9 @@ const lookup = defineCall({
 const quote = defineCall({
   id: 'nanoQuote',
   path: '/nano/quote',
-  summary: 'What would it cost?',
+  summary: 'Quote a fee',
   description:
-    'The fee on a transfer, a withdrawal, an order or a swap, and what is left after it (`net`) or paid with it (`total`, of an order).',
+    'The fee of a transfer, withdrawal, order or swap, with the amount after the fee (`net`) or, for an order, including it (`total`).',
   price: amountOf('USDC', 100n),
   ...quoteFee,
 });

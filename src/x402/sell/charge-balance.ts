@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
-import { httpErrors } from '../../kernel/http/errors.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Outcome, Posting } from '../../ledger/posting.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { postingRefusal } from '../../ledger/require-posted.ts';
 import type { Amount } from '../../money/amount.ts';
 
 /** The ledger type. The history groups these by hour (`src/ledger/history.ts`). */
@@ -51,13 +50,8 @@ function isCharged({ outcome }: Outcome): boolean {
     case 'insufficient_balance':
     case 'unknown_account':
       return false;
-    case 'frozen_account':
-      throw ledgerRefusals.account_frozen();
-    case 'key_revoked':
-      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
-    case 'duplicate':
-    case 'mismatch':
-      throw new Error(`a charge without a key is ${outcome}`);
+    default:
+      throw postingRefusal(outcome, 'a charge');
   }
 }
 

@@ -11,13 +11,14 @@ import { examplePayer, examplePrice, paidAnswers } from './route-answers.ts';
 import type { createSales } from './sell-call.ts';
 import { homeOfPayments } from './terms.ts';
 
-const payer = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be the address of a wallet: 0x and 40 hexadecimal digits');
+const payer = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be a wallet address: 0x followed by 40 hexadecimal digits');
 
 const debt = z.object({
   payer: z.string(),
-  debt: z.string().meta({ description: 'What this wallet has to pay here before it is served again.' }),
+  debt: z.string().meta({ description: 'The amount this wallet must pay before it is served again.' }),
   uncollected: z.string().meta({
-    description: 'What could not be collected and still can be. It is collected as soon as the wallet holds enough.',
+    description:
+      'Payments that are not settled yet but still can be. They are collected as soon as the wallet holds enough.',
   }),
   currency: z.literal('USDC'),
 });
@@ -29,7 +30,7 @@ function debtCall({ db, till }: SellingParts, owing: Hex, owed: bigint): Call {
   return defineCall({
     id: 'payNanoDebt',
     path: `/nano/debt/${owing}`,
-    summary: 'Pay what a wallet owes',
+    summary: 'Pay the debt of a wallet',
     description: '',
     price: amountOf('USDC', owed),
     clearsDebt: true,
@@ -60,15 +61,15 @@ export function debtRoute(parts: SellingParts, sell: ReturnType<typeof createSal
       method: 'GET',
       path: '/nano/debt/:payer',
       tag: 'Nano',
-      summary: 'What a wallet owes, and a way to pay it',
+      summary: 'Retrieve or pay the debt of a wallet',
       description:
-        'A wallet that cancelled a payment, or had spent the money when it was due, is refused with `payer_in_debt`. 402 asks for what it owes, and a payment of that from the same wallet clears it: signed like any other with x402, it has to arrive first. Needs no key, and answers 200 to whoever owes nothing.',
+        'A wallet that cancelled a payment, or had spent the money before settlement, is refused with `payer_in_debt`. 402 states the debt; an x402 payment of that amount from the same wallet clears it once it has settled. No API key is required. A wallet without debt gets 200.',
       auth: 'none',
       params: z.strictObject({ payer }),
       examples: { params: { payer: examplePayer } },
       countsThemselves: [headerNames[1].payment, headerNames[2].payment],
       returns: paidAnswers({
-        answer: { description: 'What it owes now', schema: debt as z.ZodType, example },
+        answer: { description: 'The current debt', schema: debt as z.ZodType, example },
         call: exampleCall,
         price: { ...examplePrice, amount: exampleCall.price },
       }),

@@ -3,22 +3,23 @@ import { defineErrors } from '../../kernel/http/problem.ts';
 export const nanoErrors = defineErrors({
   invalid_payload: {
     status: 400,
-    title: 'Not a payment',
-    detail: 'The payment header is not a payment of x402: JSON in base64, of at most 8,192 characters.',
+    title: 'Invalid payment header',
+    detail: 'The payment header is not a valid x402 payment. Send base64-encoded JSON of at most 8,192 characters.',
   },
   invalid_x402_version: {
     status: 400,
-    title: 'Another version of x402',
-    detail: 'PAYMENT-SIGNATURE takes version 2 of x402, X-PAYMENT version 1.',
+    title: 'Wrong x402 version',
+    detail:
+      'The payment’s x402 version does not match its header. Send version 2 in PAYMENT-SIGNATURE, or version 1 in X-PAYMENT.',
   },
   payment_identifier_conflict: {
     status: 409,
-    title: 'The payment-identifier is taken',
-    detail: 'Another payment of this wallet, or one for another request, goes by this payment-identifier.',
+    title: 'Payment identifier already used',
+    detail: 'This wallet already used this payment-identifier for another payment or another request. Use a new one.',
   },
   payment_not_found: {
     status: 404,
-    title: 'No such payment',
-    detail: 'There is no payment with this id. A payment whose call failed was never charged, and is forgotten.',
+    title: 'Payment not found',
+    detail: 'There is no payment with this id. If the call failed, its payment was never charged and is not kept.',
   },
 });

@@ -82,7 +82,7 @@ export const nano: Feature<{
         : []),
     ],
   }),
-  chapters: [{ name: 'Nano', description: 'Calls that anybody can pay for, one by one, with x402 or from a balance.' }],
+  chapters: [{ name: 'Nano', description: 'Pay-per-call endpoints, paid with x402 or from a balance.' }],
   sagas: [{ saga: settlementSaga, handler: (parts) => settlementHandler(parts) }],
   commands: (program, { withDatabase, say }) => addNanoCommands(program, withDatabase, say),
   routes: (parts, settings) => nanoRoutes(openSelling(parts, settings)),

@@ -81,7 +81,7 @@ function toReason(word: string | null | undefined, otherwise: Reason): Reason {
 }
 
 function unavailable() {
-  return httpErrors.unavailable('The payment cannot be checked right now. Nothing was charged; try again.', {
+  return httpErrors.unavailable('The payment cannot be verified right now. Nothing was charged. Try again.', {
     headers: { 'Retry-After': '5' },
   });
 }

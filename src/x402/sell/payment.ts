@@ -74,7 +74,7 @@ function readIdentifier(extensions: Payment2['extensions']): string | undefined 
   if (id === undefined) return undefined;
   if (typeof id !== 'string' || !identifierForm.test(id)) {
     throw nanoErrors.invalid_payload(
-      'The payment-identifier must have 16 to 128 letters, digits, hyphens or underscores.',
+      'The payment-identifier must be 16 to 128 letters, digits, hyphens or underscores.',
     );
   }
   return id;

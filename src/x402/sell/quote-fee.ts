@@ -11,7 +11,7 @@ const quotedActions = ['transfer', 'withdraw', 'shopping', 'swap'] as const;
 type Action = (typeof quotedActions)[number];
 
 const input = z.strictObject({
-  amount: z.string().meta({ description: 'A decimal number, with no more decimals than the currency has.' }),
+  amount: z.string().meta({ description: 'A decimal number with at most as many decimals as the currency has.' }),
   currency: holding.default('USDC'),
   action: z.enum(quotedActions, { error: `must be one of ${quotedActions.join(', ')}` }),
 });
@@ -20,8 +20,8 @@ const answer = z.object({
   action: z.enum(quotedActions),
   amount: figure,
   fee: figure,
-  net: figure.optional().meta({ description: 'The amount less the fee: what arrives, or what is swapped.' }),
-  total: figure.optional().meta({ description: 'The amount and the fee on top of it: what an order costs.' }),
+  net: figure.optional().meta({ description: 'The amount minus the fee: what arrives or is swapped.' }),
+  total: figure.optional().meta({ description: 'The amount plus the fee: what an order costs.' }),
   currency: holding,
 });
 

@@ -6,7 +6,7 @@ import { type Price, paymentRequired } from './terms.ts';
 
 const required = z.object({
   x402Version: z.literal(1),
-  error: z.string().meta({ description: 'Why no payment was taken, in a word of x402.' }),
+  error: z.string().meta({ description: 'Why no payment was accepted, as an x402 error code.' }),
   detail: z.string().optional(),
   accepts: z.array(terms1),
 });
@@ -39,7 +39,8 @@ export function paidAnswers<Schema extends z.ZodType>({
   return {
     200: answer,
     202: {
-      description: 'The payment is not certain yet. Send the same again later; never pay anew.',
+      description:
+        'The payment is not confirmed yet. Send the same request with the same payment again later; do not create a new payment.',
       schema: pendingAnswer,
       example: {
         status: 'settlement_pending',
@@ -49,7 +50,8 @@ export function paidAnswers<Schema extends z.ZodType>({
       },
     },
     402: {
-      description: 'The price, for version 1 here and for version 2 in the header `PAYMENT-REQUIRED`',
+      description:
+        'Payment required. The body has the x402 version 1 terms, the header `PAYMENT-REQUIRED` the version 2 terms',
       schema: required,
       example: paymentRequired(price, call, `https://pay.example.com/api${call.path}`).body,
     },

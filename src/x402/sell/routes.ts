@@ -30,17 +30,16 @@ const status = z.object({
   protocol: z.literal('x402'),
   version: z.number().int(),
   network: z.string(),
-  asset: z.string().meta({ description: 'The contract of the token that is paid with.' }),
+  asset: z.string().meta({ description: 'The contract address of the payment token.' }),
   payTo: z.string(),
   endpoints: z.record(z.string(), z.object({ price: z.string(), params: z.array(z.string()) })).meta({
-    description: 'By method and path, as they are called.',
+    description: 'Keyed by method and path.',
   }),
   docs: z.string(),
 });
 
 type Status = z.input<typeof status>;
 
-/** What is sold here, for how much and to whom it is paid. */
 export async function describeShop({ till, publicUrl }: Pick<SellingParts, 'till' | 'publicUrl'>): Promise<Status> {
   const [first] = calls;
   if (first === undefined) throw new Error('nothing is sold');
@@ -82,10 +81,16 @@ function statusRoute(parts: SellingParts): Route {
       method: 'GET',
       path: '/nano',
       tag: 'Nano',
-      summary: 'What is sold by the call',
-      description: 'Also at `/.well-known/x402`. Needs no key.',
+      summary: 'List the paid endpoints',
+      description: 'Also at `/.well-known/x402`. No API key is required.',
       auth: 'none',
-      returns: { 200: { description: 'Prices, and where they are paid', schema: status, example: exampleStatus } },
+      returns: {
+        200: {
+          description: 'The endpoints, their prices and the payment address',
+          schema: status,
+          example: exampleStatus,
+        },
+      },
     },
     async () => ok(await describeShop(parts)),
   );
@@ -100,14 +105,18 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
       path,
       tag: 'Nano',
       summary: `${summary} (${describePrice(price)})`,
-      description: `${call.description} Paid for with x402, of version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`), and no account; or with a key and no payment from its balance. Without any parameter it tells the price, and so does HEAD, which charges nothing. A call that fails costs nothing, and the same payment or Idempotency-Key sent again is charged once. A payment that must arrive first is waited for up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
+      description: `${call.description} Pay per call with x402 version 2 (\`PAYMENT-SIGNATURE\`) or 1 (\`X-PAYMENT\`) without an account, or send an API key to pay from its balance. A request without parameters returns the price, and so does HEAD; neither is charged. A failed call costs nothing, and a retry with the same payment or Idempotency-Key is charged once. If the payment must settle first, the response waits up to 8 seconds, or as long as \`Prefer: wait=2\` says.`,
       auth: 'none',
       scopeOfKey: 'pay',
       query: partly(input),
       examples: { query: example },
       countsThemselves: [headerNames[1].payment, headerNames[2].payment],
       returns: paidAnswers({
-        answer: { description: 'Paid, with a receipt in its headers', schema: answer, example: answerExample },
+        answer: {
+          description: 'The result, with a payment receipt in the response headers',
+          schema: answer,
+          example: answerExample,
+        },
         call,
         price: { ...examplePrice, amount: price },
       }),
@@ -115,9 +124,7 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
         nanoErrors.invalid_payload,
         nanoErrors.invalid_x402_version,
         nanoErrors.payment_identifier_conflict,
-        ...(id === 'nanoSearch'
-          ? [shoppingErrors.merchant_unreachable, shoppingErrors.merchant_too_slow, shoppingErrors.merchant_unsupported]
-          : []),
+        ...(id === 'nanoSearch' ? Object.values(shoppingErrors) : []),
       ],
     },
     async ({ query, caller, ip, header, count, received }: RouteRequest<'none', undefined, z.ZodType, undefined>) => {
@@ -135,16 +142,16 @@ function hasPayment(header: (name: string) => string | undefined): boolean {
   return header(headerNames[1].payment) !== undefined || header(headerNames[2].payment) !== undefined;
 }
 
-/** All of it may be left out, and then the price is told; what is there must be right. */
+/** A request without parameters asks for the price; any given parameter must be valid. */
 function partly(input: z.ZodObject): z.ZodType {
-  // What would be put in its place if it were left out has not been asked for.
+  // A default would make an empty request look like one with parameters.
   const asGiven = (one: z.core.$ZodType) => (one instanceof z.ZodDefault ? one.unwrap() : one);
   return z.strictObject(
     Object.fromEntries(Object.entries(input.shape).map(([name, one]) => [name, z.optional(asGiven(one))])),
   );
 }
 
-/** What no payment could make right is refused before anybody pays. */
+/** Refuses an invalid request before it is paid. */
 export function readInput(parts: CallParts, call: Call, query: unknown): unknown {
   const input = validate('query', call.input, query);
   call.refuse(parts, input);

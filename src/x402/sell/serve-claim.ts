@@ -126,7 +126,7 @@ export async function questionOf(parts: SellingParts, request: PaidRequest): Pro
 async function withinTime<Result>(work: Promise<Result>): Promise<Result> {
   const over = new AbortController();
   const tooLate = sleep(runWithinMs, undefined, { signal: over.signal, ref: false }).then(() => {
-    throw httpErrors.unavailable('It took too long. Nothing was charged; try again.', {
+    throw httpErrors.unavailable('The call took too long. Nothing was charged. Try again.', {
       headers: { 'Retry-After': '5' },
     });
   });

@@ -134,8 +134,8 @@ describe('codes', () => {
     const messages = [];
     for (const codes of halfRight) messages.push((await confirm(account, codes)).body.detail);
     expect(messages).toEqual([
-      'The codes are wrong; 4 attempts are left.',
-      'The codes are wrong; 3 attempts are left.',
+      'The codes do not match the ones that were sent. Attempts left: 4.',
+      'The codes do not match the ones that were sent. Attempts left: 3.',
     ]);
     const many = await Promise.all(Array.from({ length: 8 }, () => confirm(account, halfRight[0] ?? {})));
     expect(many.filter(({ body }) => body.code === 'wrong_code')).toHaveLength(3);

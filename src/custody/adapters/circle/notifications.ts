@@ -105,7 +105,7 @@ async function checkSignature(keys: NotificationKeys, request: FastifyRequest, b
 function read(bytes: Buffer): z.output<typeof notification> {
   const parsed = notification.safeParse(parseJsonBody(bytes));
   if (parsed.success) return parsed.data;
-  throw httpErrors.invalid_request('The body is not a notification.');
+  throw httpErrors.invalid_request('The body is not a valid notification.');
 }
 
 /** Circle repeats a notification until it is answered, and the answer may be lost. */

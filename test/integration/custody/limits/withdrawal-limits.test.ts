@@ -115,7 +115,7 @@ describe('within a day', () => {
         status: 403,
         body: { code: 'daily_limit_reached', limit: 25_000, used: 20_000, left: 5_000, currency: 'USDC' },
       });
-      expect(reply.body.detail).toContain('5000 are left');
+      expect(reply.body.detail).toContain('only 5000 of the 24-hour limit');
       expect(reply.body.detail).toContain(reply.body.roomAt);
     }
     expect(await balanceOf(ada)).toBe('180000');
@@ -215,7 +215,11 @@ describe('within a day', () => {
     expect(await limitsOf(ada)).toMatchObject({ limit: 1_000, left: 1_000 });
     expect(await withdraw(ada, { amount: 1_001, address: stranger() })).toMatchObject({
       status: 403,
-      body: { code: 'daily_limit_reached', roomAt: null, detail: expect.stringContaining('exceeds the daily limit') },
+      body: {
+        code: 'daily_limit_reached',
+        roomAt: null,
+        detail: expect.stringContaining('exceeds the limit of a whole day'),
+      },
     });
     await accepted(ada, { amount: 1_000, address: stranger() });
   });
@@ -495,7 +499,7 @@ describe('cancelling', () => {
     expect([...codeOf(reply), reply.body.detail]).toEqual([
       409,
       'withdrawal_not_cancellable',
-      'It has arrived already.',
+      'The withdrawal is already complete.',
     ]);
   });
 
@@ -512,8 +516,8 @@ describe('cancelling', () => {
     expect([...codeOf(reply), reply.body.title, reply.body.detail]).toEqual([
       409,
       'withdrawal_not_cancellable',
-      'Cannot be cancelled',
-      'It is under review. Ask the operator.',
+      'Withdrawal cannot be cancelled',
+      'The operator is reviewing this withdrawal, so it cannot be cancelled. Contact the operator.',
     ]);
     expect((await find(ada, txId)).status).toBe('held');
   });

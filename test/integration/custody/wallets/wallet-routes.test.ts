@@ -61,7 +61,7 @@ describe('GET /circle/deposit-address', () => {
       address: ada.depositAddress,
       currencies: ['USDC', 'EURC', 'DAI', 'ETH', 'MATIC'],
       arrivals: 'stay',
-      note: 'Send on Polygon only. What arrives can be spent at once. ETH is taken as WETH and MATIC as WMATIC; native coin is not credited.',
+      note: 'Send on Polygon only. Deposits can be spent immediately. ETH is accepted as WETH and MATIC as WMATIC; native coins are not credited.',
     };
     expect(await ask(ada.apiKey)).toMatchObject({ status: 200, body: expected });
     expect((await ask(ada.apiKey, '?chain=MATIC')).body).toEqual(expected);
@@ -70,11 +70,11 @@ describe('GET /circle/deposit-address', () => {
   test('tells on each chain what becomes of what arrives there', async () => {
     const ada = await register();
     const { body: before } = await ask(ada.apiKey, '?chain=BASE');
-    expect(before).toMatchObject({ arrivals: 'carried_home', note: expect.stringContaining('carried to Polygon') });
-    expect(before.note).toContain('once it is worth the gas');
+    expect(before).toMatchObject({ arrivals: 'carried_home', note: expect.stringContaining('bridged to Polygon') });
+    expect(before.note).toContain('once the amount is worth the gas');
     await service.client.post('/cross-chain/wallet', { blockchain: 'BASE' }, ada.apiKey);
     const { body: after } = await ask(ada.apiKey, '?chain=BASE');
-    expect(after).toMatchObject({ arrivals: 'stay', note: expect.stringContaining('stays in your balance on Base') });
+    expect(after).toMatchObject({ arrivals: 'stay', note: expect.stringContaining('stay in your balance on Base') });
     expect(after.address).toBe(before.address);
   });
 

@@ -44,7 +44,7 @@ test('a chain that is silent is named, and only what needs it is refused', async
   expect(await ready()).toMatchObject({ status: 'ready', checks: { database: 'ok', chains: 'impaired' } });
   const refused = await withdraw('BASE');
   expect(refused).toMatchObject(silent);
-  expect(refused.body.detail).toContain('Base has not answered for a minute');
+  expect(refused.body.detail).toContain('Base has not responded for a minute');
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(await bridge('MATIC', 'BASE')).toMatchObject(silent);
   expect(await bridge('BASE', 'MATIC')).toMatchObject(silent);

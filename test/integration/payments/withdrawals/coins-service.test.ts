@@ -50,7 +50,7 @@ async function balancesOutside(address: Hex): Promise<Record<Coin, bigint>> {
 test('every list that shows money shows coins, to the last digit and as text', async () => {
   expect(await get('/circle/deposit-address')).toMatchObject({
     currencies: expect.arrayContaining(['USDC', 'EURC', 'ETH', 'MATIC', 'DAI']),
-    note: expect.stringContaining('native coin is not credited'),
+    note: expect.stringContaining('native coins are not credited'),
   });
   expect((await get('/circle/deposit-address?chain=BASE')).currencies.toSorted()).toEqual(['EURC', 'USDC']);
   const { deposits } = await get('/circle/deposits');
@@ -146,7 +146,7 @@ test('whole balances leave to the last unit, are told in text, and the reserves 
     expect(reply.body).toMatchObject({ gross: amounts[coin], currency: coin, chain: 'MATIC', status: 'queued' });
     expect(parseUnits(reply.body.fee, 18)).toBe(fee);
     expect(parseUnits(reply.body.net, 18)).toBe(gross - fee);
-    const arrives = { DAI: ' DAI is on', ETH: 'ETH as WETH is on', MATIC: 'MATIC as native coin is on' }[coin];
+    const arrives = { DAI: ' DAI is on', ETH: 'ETH as WETH is on', MATIC: 'MATIC as a native coin is on' }[coin];
     expect(reply.body.note).toContain(arrives);
     expect((await withdraw(body, key)).body).toEqual(reply.body);
     nets[coin] = gross - fee;

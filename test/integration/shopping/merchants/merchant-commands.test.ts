@@ -161,7 +161,7 @@ describe('the operator', () => {
     );
     await expect(paywright('enable', 'new.com', '--orders-url', 'ftp://x')).rejects.toThrow('--orders-url must begin');
     await expect(paywright('enable', 'ftp://new.com')).rejects.toThrow('must be a domain');
-    await expect(paywright('disable', '10.0.0.1')).rejects.toThrow('must be a domain and not an address');
+    await expect(paywright('disable', '10.0.0.1')).rejects.toThrow('must be a domain, not an IP address');
     await expect(paywright('show', 'a b')).rejects.toThrow('must be a public domain');
     expect(await paywright('list')).toBe(before);
     expect((await verifyLedger(db)).problems).toEqual([]);

@@ -339,12 +339,12 @@ describe('a site that shows something else', () => {
   const plain = { 'content-type': 'text/plain' };
 
   test('proves nothing by having no file', async () => {
-    await refuse('The site answered with status 404.');
+    await refuse('The site responded with status 404.');
   });
 
   test.each([500, 403, 204, 206, 304])('proves nothing with status %s', async (status) => {
     answer(status, plain);
-    await refuse(`The site answered with status ${status}.`);
+    await refuse(`The site responded with status ${status}.`);
   });
 
   test('proves nothing with a page, whatever is in it', async () => {
@@ -365,13 +365,13 @@ describe('a site that shows something else', () => {
       content.slice(0, -1),
     ]) {
       answer(200, plain, line);
-      await refuse('does not hold that line');
+      await refuse('does not contain that line');
     }
   });
 
   test('is told what it shows, without what could steer a terminal', async () => {
     answer(200, plain, `\n\u001b[31mred <b>bold</b> ${'x'.repeat(5_000)}`);
-    await refuse(/^The file does not hold that line. It begins with “\[31mred bold x+…”\.$/);
+    await refuse(/^The file does not contain that line. It begins with “\[31mred bold x+…”\.$/);
     answer(200, plain, ' \n\n');
     await refuse('The file is empty.');
   });
@@ -397,11 +397,11 @@ describe('a site that shows something else', () => {
       'javascript:alert(1)',
     ]) {
       answer(302, { location });
-      await refuse('which is another place');
+      await refuse('which is not the proof file');
     }
     expect(elsewhere.asked).toEqual([]);
     answer(301, { location: `${shop.origin}${path}?again` });
-    await refuse('redirects in circles');
+    await refuse('redirects in a loop');
     expect(shop.asked.length).toBeLessThan(15);
   });
 

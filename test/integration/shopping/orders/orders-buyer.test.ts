@@ -237,7 +237,7 @@ describe('a shop that takes addresses', () => {
     sends(how);
     const { status, body } = await buy({ shippingAddress: flat() });
     expect([status, body.code, body.orderId]).toEqual([422, 'address_not_taken', undefined]);
-    expect(body.detail).toContain('does not show that it goes there');
+    expect(body.detail).toContain('does not confirm it');
     expect(shop.calls.some(({ path }) => path.endsWith('/complete'))).toBe(false);
     expect(await balance()).toBe(before);
   });

@@ -55,7 +55,7 @@ test.each([
   seller.asked.length = 0;
   expect(await pay(rich, { headers: { [name]: 'somebody else' } })).toMatchObject({
     status: 400,
-    body: { code: 'invalid_request', errors: [{ path: `headers.${name}`, message: 'is not yours to set' }] },
+    body: { code: 'invalid_request', errors: [{ path: `headers.${name}`, message: 'is a header that cannot be set' }] },
   });
   expect(seller.asked).toEqual([]);
 });

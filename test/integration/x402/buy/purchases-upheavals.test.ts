@@ -173,7 +173,10 @@ describe('when the process ends', () => {
     await db.query('UPDATE purchases SET valid_before = 1 WHERE id = $1', [id]);
     await db.query('ALTER TABLE purchases ENABLE TRIGGER purchases_guard');
     await world.advance(id);
-    expect(await world.look(id)).toMatchObject({ status: 'returned', error: 'It could not be paid in time.' });
+    expect(await world.look(id)).toMatchObject({
+      status: 'returned',
+      error: 'The payment could not be created in time.',
+    });
     expect(await world.balance(ada)).toBe(1_500_000n);
     expect(paymentsSeen()).toBe(0);
   });
