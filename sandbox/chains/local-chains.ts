@@ -18,7 +18,7 @@ import { eurcOnPolygon } from './tokens.ts';
 export interface LocalChains {
   readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
   readonly faucet: Faucet;
-  /** Where what is burnt on them is attested: what stands in for CCTP_ATTESTATION_URL. */
+  /** Stands in for Circle's attestation service. */
   readonly attestationUrl: string;
   stop(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { prepareClaim } from '../kernel/db/claim-database.ts';
 import { openDatabase } from '../kernel/db/database.ts';
 import { findServiceRole, grantService } from '../kernel/db/grant-service.ts';
+import { usualPatience } from '../kernel/db/migration-lock.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Config } from './config.ts';
@@ -19,8 +20,8 @@ export interface MigrateDatabaseOptions {
 
 /** `paywright migrate`: by the role that owns the tables, where there is one, and then for the service what it needs of them. */
 export async function migrateDatabase({ config, url, features, logger, say }: MigrateDatabaseOptions): Promise<void> {
-  const { databaseUrl: ownerUrl = url, lockMs, patienceMs } = config.migration;
-  const patience = { lockMs, patienceMs, say };
+  const { migrationDatabaseUrl: ownerUrl = url } = config;
+  const patience = { ...usualPatience, say };
   if (ownerUrl !== url && config.databaseUrl === undefined) {
     throw new Refusal('DATABASE_URL is missing: beside MIGRATION_DATABASE_URL it says which role the service has.');
   }

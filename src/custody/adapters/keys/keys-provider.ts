@@ -126,7 +126,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     ]);
     // All that is allowed can be used up, or is set aside at least: what no transaction of ours needs, nobody is given.
     if (gas > feeCeiling.gasLimit) {
-      throw aboveCeiling(`${network.id} estimates ${gas} gas, and GAS_LIMIT_CEILING allows ${feeCeiling.gasLimit}`);
+      throw aboveCeiling(`${network.id} estimates ${gas} gas, and at most ${feeCeiling.gasLimit} is allowed`);
     }
     if (mostGas !== undefined && gas > mostGas) throw takesTooMuchGas();
     const gasLimit = mostGas ?? smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
