@@ -18,7 +18,7 @@ import { eurcOnPolygon } from './tokens.ts';
 export interface LocalChains {
   readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
   readonly faucet: Faucet;
-  /** Replaces CCTP_ATTESTATION_URL. */
+  /** Stands in for Circle's attestation service. */
   readonly attestationUrl: string;
   stop(): Promise<void>;
 }

@@ -17,14 +17,7 @@ import { addGiveKeyCommand } from './keys/give-key-command.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
-import {
-  type AccountLimits,
-  limitNames,
-  limitReadme,
-  limitVariables,
-  readLimits,
-  unsafeLimits,
-} from './limit-settings.ts';
+import { type AccountLimits, accountLimits } from './limit-settings.ts';
 import type { AccountParts } from './parts.ts';
 import { askReset } from './passwords/ask-reset.ts';
 import { changePassword } from './passwords/change-password.ts';
@@ -72,18 +65,27 @@ export const accounts: Feature<{
         .default('true')
         .transform((text) => text === 'true'),
       KEY_IDLE_DAYS: wholeNumber(0, 3_650, 90),
-      ...limitVariables,
     },
-    harmless: ['SANDBOX_AUTO_VERIFY', 'KEY_IDLE_DAYS', ...limitNames],
-    readme: [
-      '| `SANDBOX_AUTO_VERIFY` | `true` | `false`: codes are needed, and are at `GET /api/sandbox/messages` |',
-      '| `KEY_IDLE_DAYS` | `90` | API keys that nobody has used for so many days are refused; 0 is never. Live takes 1 to 365 |',
-      ...limitReadme,
-    ],
+    harmless: ['SANDBOX_AUTO_VERIFY', 'KEY_IDLE_DAYS'],
+    docs: {
+      room: 'Accounts',
+      rows: {
+        KEY_IDLE_DAYS: {
+          usual: '`90`',
+          does: 'An API key that was not used for this many days is refused. 0 is never.',
+          change: 'To follow your own policy. Live mode takes 1 to 365.',
+        },
+        SANDBOX_AUTO_VERIFY: {
+          usual: '`true`',
+          does: 'Counts emails and phone numbers in the sandbox as verified at once. With `false` the codes are needed, and `GET /api/sandbox/messages` shows them.',
+          change: 'To try verification. Live mode refuses it.',
+        },
+      },
+    },
     read: (env, mode) => ({
       autoVerify: mode === 'sandbox' && env.SANDBOX_AUTO_VERIFY,
       idleMs: env.KEY_IDLE_DAYS === 0 ? Number.POSITIVE_INFINITY : env.KEY_IDLE_DAYS * dayMs,
-      ...readLimits(env, mode),
+      ...accountLimits(mode),
     }),
     refuseLive: (env, given) => [
       ...(given['SANDBOX_AUTO_VERIFY'] === undefined
@@ -91,8 +93,7 @@ export const accounts: Feature<{
         : ['SANDBOX_AUTO_VERIFY is unsafe: it belongs to the sandbox']),
       ...(env.KEY_IDLE_DAYS >= 1 && env.KEY_IDLE_DAYS <= 365
         ? []
-        : ['KEY_IDLE_DAYS is unsafe: keys that everybody has forgotten must end within a year']),
-      ...unsafeLimits(env),
+        : ['KEY_IDLE_DAYS is unsafe: an unused key must end within a year; set 1 to 365']),
     ],
   }),
   commands(program, tools) {

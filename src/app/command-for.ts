@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 
-/** A command as it is to be typed, so that it is about this folder and not about the usual one. */
+/** A command as the operator types it for this folder, with DATA_DIR where the folder is not the usual one. */
 export function commandFor(dataDir: string, command: string): string {
   if (dataDir === resolve('.paywright')) return command;
   const word = /^[\w./-]+$/.test(dataDir) ? dataDir : `'${dataDir.replaceAll("'", "'\\''")}'`;

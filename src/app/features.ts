@@ -14,7 +14,6 @@ import { service } from '../kernel/http/feature.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
 import { sagas } from '../kernel/sagas/feature.ts';
 import { ledger } from '../ledger/feature.ts';
-import { cctp } from '../payments/bridge/adapters/iris/feature.ts';
 import { bridge } from '../payments/bridge/feature.ts';
 import { deposits } from '../payments/deposits/feature.ts';
 import { coinbase } from '../payments/funding/adapters/coinbase/feature.ts';
@@ -64,7 +63,6 @@ export const features: readonly ListedFeature[] = [
   web,
   keys,
   circle,
-  cctp,
   denyList,
   coinbase,
   moonpay,

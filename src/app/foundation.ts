@@ -8,6 +8,7 @@ import { createSilentChains } from '../custody/watch/silent-chains.ts';
 import { monotonicClock, systemClock } from '../kernel/clock.ts';
 import { claimDatabase } from '../kernel/db/claim-database.ts';
 import { openDatabase } from '../kernel/db/database.ts';
+import { usualPatience } from '../kernel/db/migration-lock.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { portsOf } from '../kernel/outgoing/inner-ports.ts';
 import { createOutgoing } from '../kernel/outgoing/outgoing.ts';
@@ -74,8 +75,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   closers.push(() => store.close());
   say('Preparing the database …');
   await claimDatabase(store.url, config.mode);
-  const { lockMs, patienceMs } = config.migration;
-  await prepareDatabase(store.url, { features, logger, patience: { lockMs, patienceMs, say } }).catch(
+  await prepareDatabase(store.url, { features, logger, patience: { ...usualPatience, say } }).catch(
     (error: unknown) => {
       throw tellToStartOver(error, config);
     },

@@ -5,18 +5,18 @@ import type { GivenSecrets } from '../kernel/secrets/open-secrets.ts';
 import type { Config, SecretSetting } from './config.ts';
 import { loadSandbox } from './sandbox.ts';
 
-/** The operator's secrets, or in a sandbox without one its own. */
+/** The operator's secrets. A sandbox without one makes its own. */
 export async function readGivenSecrets(config: Config, db: Database): Promise<GivenSecrets> {
   const old = readSecret(config.oldSecret);
   const next = readSecret(config.nextSecret);
   const current = readSecret(config.secret);
   if (old !== undefined && next !== undefined) {
     throw new Refusal(
-      'PAYWRIGHT_SECRET_NEXT and PAYWRIGHT_SECRET_OLD cannot both be given: one secret is replaced at a time.',
+      'PAYWRIGHT_SECRET_NEXT and PAYWRIGHT_SECRET_OLD are both set. Set one of them: a rotation replaces one secret at a time.',
     );
   }
   if (current === undefined && (old !== undefined || next !== undefined)) {
-    throw new Refusal('PAYWRIGHT_SECRET is missing: the one to come and the one that goes stand beside it, not alone.');
+    throw new Refusal('PAYWRIGHT_SECRET is missing: set it beside PAYWRIGHT_SECRET_NEXT or PAYWRIGHT_SECRET_OLD.');
   }
   return {
     current: current ?? (await (await loadSandbox(config)).sandboxSecret(db)),
@@ -33,7 +33,7 @@ function readSecretFile(name: string, file: string): string {
   let text: string;
   try {
     if ((statSync(file).mode & 0o077) !== 0) {
-      throw new Refusal(`${name} can be read by others: run chmod 600 on it.`);
+      throw new Refusal(`${name} can be read by other users: run chmod 600 on it.`);
     }
     text = readFileSync(file, 'utf8').trim();
   } catch (error) {

@@ -15,25 +15,25 @@ test.each([
   ['s3cr-t91s3cr-t91s3cr-t91s3cr-t91', 'repeats itself'],
   ['hunter2hunter2hunter2hunter2hunter2!', 'repeats itself'],
   ['TODO-TODO-TODO-TODO-TODO-set-a-key-1', 'repeats itself'],
-  ['your-32-character-key-goes-here!!!', 'first to be tried'],
-  ['correct horse battery staple again', 'first to be tried'],
+  ['your-32-character-key-goes-here!!!', 'attackers try first'],
+  ['correct horse battery staple again', 'attackers try first'],
   ['abcdefghijklmnopqrstuvwxyz0123456789', 'alphabet'],
   ['qwertyuiopasdfghjklzxcvbnm1234567890', 'keyboard'],
-  ['please-change-me-before-going-live-1', 'first to be tried'],
-  ['my-very-long-Password-that-nobody-knows', 'first to be tried'],
-  ['Paywright-production-2026-key-number-1', 'first to be tried'],
+  ['please-change-me-before-going-live-1', 'attackers try first'],
+  ['my-very-long-Password-that-nobody-knows', 'attackers try first'],
+  ['Paywright-production-2026-key-number-1', 'attackers try first'],
   ['the quick brown fox jumps over the lazy dog', 'published'],
   ['Four score and seven years ago our fathers brought forth', 'sentence'],
   ['My dog is called Rufus and he is 7 years old', 'sentence'],
-  ['orbit lantern walnut fjord pepper', 'tried out'],
-  ['lantern-walnut-lantern-walnut-orbit-fjord', 'tried out'],
-  [hashOf('md5', '', 'hex'), 'hash of something'],
-  [hashOf('md5', 'password', 'hex'), 'hash of something'],
-  [hashOf('md5', 'password\n', 'hex').toUpperCase(), 'hash of something'],
-  [hashOf('sha1', 'sunshine', 'hex'), 'hash of something'],
-  [hashOf('sha256', '', 'hex'), 'hash of something'],
-  [hashOf('sha256', '', 'base64'), 'hash of something'],
-  [hashOf('sha256', 'password1', 'base64url'), 'hash of something'],
+  ['orbit lantern walnut fjord pepper', 'this simple'],
+  ['lantern-walnut-lantern-walnut-orbit-fjord', 'this simple'],
+  [hashOf('md5', '', 'hex'), 'hash of a text'],
+  [hashOf('md5', 'password', 'hex'), 'hash of a text'],
+  [hashOf('md5', 'password\n', 'hex').toUpperCase(), 'hash of a text'],
+  [hashOf('sha1', 'sunshine', 'hex'), 'hash of a text'],
+  [hashOf('sha256', '', 'hex'), 'hash of a text'],
+  [hashOf('sha256', '', 'base64'), 'hash of a text'],
+  [hashOf('sha256', 'password1', 'base64url'), 'hash of a text'],
 ])('%s is guessable', (secret, why) => {
   expect(whyGuessable(secret)).toContain(why);
 });
@@ -59,7 +59,7 @@ test.each([...passwords, '1234', '1', 'a', 'hello', 'Password', 'PASSWORD', 'Pas
     for (const algorithm of ['md5', 'sha1', 'sha256', 'sha384', 'sha512'])
       for (const end of ['', '\n', '\r\n'])
         for (const encoding of ['hex', 'base64', 'base64url'] as const)
-          expect(whyGuessable(hashOf(algorithm, password + end, encoding))).toContain('hash of something');
+          expect(whyGuessable(hashOf(algorithm, password + end, encoding))).toContain('hash of a text');
   },
 );
 
@@ -86,14 +86,14 @@ test.each([
   toBase64(sha256),
   toBase64(`${md5}  -\n`),
 ])('the hash of a common password is found in %s', (secret) => {
-  expect(whyGuessable(secret)).toMatch(/hash of something|first to be tried/);
+  expect(whyGuessable(secret)).toMatch(/hash of a text|attackers try first/);
 });
 
 test.each([
-  [toBase64('change-me-change-me-change-me-ok'), 'first to be tried'],
+  [toBase64('change-me-change-me-change-me-ok'), 'attackers try first'],
   [toBase64('my dog is called Rufus and he is seven'), 'sentence'],
   [`base64:${toBase64('my dog is called Rufus and he is seven')}`, 'sentence'],
-  [Buffer.from('this is my secret password 12345').toString('hex'), 'first to be tried'],
+  [Buffer.from('this is my secret password 12345').toString('hex'), 'attackers try first'],
   [counted.toString('hex'), 'counts'],
   [counted.toString('base64'), 'counts'],
   ['acegikmoqsuwy0bdfhjlnprtvxz9ACEGIK', 'alphabet'],
@@ -111,9 +111,9 @@ test.each([
   ['TheQuickBrownFoxJumpsOverTheLazyDog', 'published'],
   ['tobeornottobethatisthequestionwhether', 'published'],
   ['kT4vQ9xLm2WzR7pYc8HsD3fJb6NgA5eU', 'published'],
-  ['ilovemydogrufusandheisseventeenyearsold', 'tried out'],
-  ['WeAllLiveInTheHouseOnTheHill2024', 'tried out'],
-  ['meinhundheisstrufusunderistsehralt7', 'tried out'],
+  ['ilovemydogrufusandheisseventeenyearsold', 'this simple'],
+  ['WeAllLiveInTheHouseOnTheHill2024', 'this simple'],
+  ['meinhundheisstrufusunderistsehralt7', 'this simple'],
   ['Alle meine Entchen schwimmen auf dem See', 'sentence'],
   ['Mein Hund heißt Rufus und er ist sieben Jahre alt', 'sentence'],
   ['mi perro se llama Rufus y tiene siete anos', 'sentence'],

@@ -7,35 +7,35 @@ const keyboardRows = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm', '1234567890'];
 const keyboardColumns = ['1qaz', '2wsx', '3edc', '4rfv', '5tgb', '6yhn', '7ujm', '8ik,', '9ol.', '0p;/'];
 const keyboardLines = [...keyboardRows, ...keyboardColumns];
 
-/** What people write where a secret should stand. Long enough that chance does not spell any of them. */
+/** Placeholders that people leave in place of a secret. Each is too long to appear in random text by chance. */
 const placeholders =
   /change.?me|password|passw0rd|secret|s3cr3t|example|paywright|replace|placeholder|default|letmein|insert|production|character|goes.?here|fill.?this|correct.?horse/i;
 
 /**
- * Why somebody could guess this secret, or undefined. It finds what was made up by hand or copied from a page, and lets
- * everything through that a generator has made: random text as short as 32 hexadecimal digits, and long passphrases.
+ * The reason why an attacker could guess this secret, or undefined. Finds secrets that were made up by hand or copied from a page,
+ * and accepts the output of generators: random text as short as 32 hexadecimal digits, and long passphrases.
  */
 export function whyGuessable(secret: string): string | undefined {
   return whyGuessableText(secret) ?? whyGuessableBytes(secret);
 }
 
 function whyGuessableText(secret: string): string | undefined {
-  if (placeholders.test(secret)) return 'it contains a word that is the first to be tried';
+  if (placeholders.test(secret)) return 'it contains a word that attackers try first';
   if (new Set(secret).size < fewestDifferent) return `it has fewer than ${fewestDifferent} different characters`;
   if (shareRepeated(secret) > 3 / 5) return 'it repeats itself';
   if (shareOfSteps(secret) > 2 / 3 || shareOfEqualSteps(secret) > 2 / 3) {
     return 'it follows the alphabet or the keyboard';
   }
-  if (isPublished(secret)) return 'it is published, and tried early';
-  if (hasHashOfCommon(secret)) return 'it is the hash of something that is tried early';
+  if (isPublished(secret)) return 'it is published, so attackers try it early';
+  if (hasHashOfCommon(secret)) return 'it is the hash of a text that attackers try early';
   const words = wordsOf(secret);
-  if (words !== undefined && isSentence(words)) return 'it is a sentence, and not words that chance has chosen';
-  if (words !== undefined && isKnownList(words)) return 'it is a list that everybody knows';
+  if (words !== undefined && isSentence(words)) return 'it is a sentence and not a list of random words';
+  if (words !== undefined && isKnownList(words)) return 'it is a well-known list';
   const bits = words === undefined ? bitsOfText(secret) : bitsPerWord * new Set(words).size;
-  return bits < fewestBits ? 'it could be tried out' : undefined;
+  return bits < fewestBits ? 'an attacker could try all texts that are this simple' : undefined;
 }
 
-/** Hex and base64 hide what they hold from the eye, and from nobody who tries. */
+/** Text in hex or base64 is as easy to guess as the text itself. */
 function whyGuessableBytes(secret: string): string | undefined {
   for (const bytes of decode(secret)) {
     const isText =
@@ -46,14 +46,14 @@ function whyGuessableBytes(secret: string): string | undefined {
   return undefined;
 }
 
-/** What a text may stand for in hex or base64. A label, quotes and blanks around it are left out. */
+/** The bytes that a text may encode in hex or base64, without a label, quotes or blanks around it. */
 function decode(secret: string): readonly Buffer[] {
   const hex = /(?:[0-9a-f]{2}[\s:-]?){16,}/i.exec(secret)?.[0].replaceAll(/[^0-9a-f]/gi, '') ?? '';
   const base64 = /[\w+/-]{20,}={0,2}\W*$/.exec(secret.replaceAll(/\s/g, ''))?.[0] ?? '';
   return [Buffer.from(hex, 'hex'), Buffer.from(base64, 'base64')].filter(({ length }) => length >= 15);
 }
 
-/** Constants and test keys that stand in manuals. The shorter ones are left out, and what remains has to do. */
+/** Finds constants and test keys from manuals. Short ones appear by chance, so the text without them is judged. */
 function isPublished(secret: string): boolean {
   const bare = secret.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   if (published.some((text) => bare.includes(text))) return true;
@@ -62,8 +62,8 @@ function isPublished(secret: string): boolean {
 }
 
 /**
- * Whether a hash of nothing or of a common password stands anywhere in it. Tools print hashes with labels, quotes, dashes and
- * colons, in hex or base64, and people cut them: the first bytes are looked for at every place.
+ * Whether the secret contains the hash of the empty text or of a common password. Tools print hashes with labels, quotes, dashes and
+ * colons, in hex or base64, and people shorten them: so the first bytes are searched for at every position.
  */
 function hasHashOfCommon(secret: string): boolean {
   const known = commonDigests();
@@ -78,14 +78,14 @@ function hasHashOfCommon(secret: string): boolean {
 
 const algorithms = ['md5', 'sha1', 'sha256', 'sha384', 'sha512'];
 
-/** The beginning is enough to know a digest by, and takes less room. */
+/** Enough to recognise a digest, in less memory. */
 const bytesKept = 8;
 
 const startOf = (digest: Buffer) => digest.toString('latin1', 0, bytesKept);
 
 let remembered: WeakRef<ReadonlySet<string>> | undefined;
 
-/** Made once when the service starts, and let go afterwards. */
+/** Made once when the service starts; the garbage collector may take it afterwards. */
 function commonDigests(): ReadonlySet<string> {
   const kept = remembered?.deref();
   if (kept !== undefined) return kept;
@@ -108,7 +108,7 @@ function spellings(word: string): readonly string[] {
 function wordsOf(secret: string): readonly string[] | undefined {
   const pieces = secret.split(/[\s._,;:!?/+-]+/).filter((piece) => piece !== '');
   const words = pieces.filter((piece) => /^(?:\p{L}\p{Ll}*|\p{Lu}+)(?:['’]\p{Ll}+)?$/u.test(piece));
-  // Base64 has some of these separators, too: single letters between them are no words.
+  // Base64 contains some of these separators, too: single letters between them are not words.
   const isText = words.join('').length >= pieces.join('').length * 0.75;
   const areMost = words.length >= 4 && words.length >= pieces.length * 0.7;
   return areMost && isText ? words.map((word) => word.toLowerCase()) : undefined;
@@ -122,13 +122,13 @@ function isKnownList(words: readonly string[]): boolean {
   return words.filter((word) => knownLists.has(word)).length * 2 >= words.length;
 }
 
-/** A word of a list of a few thousand. */
+/** For a word chosen from a list of a few thousand. */
 const bitsPerWord = 12;
 
 /** As many as seven such words, or twenty hexadecimal digits. */
 const fewestBits = 80;
 
-/** What its characters would carry if each stood there as often by chance, or less where it reads like a language. */
+/** The entropy of its characters, or less where the text looks like a language. */
 function bitsOfText(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
@@ -136,7 +136,7 @@ function bitsOfText(text: string): number {
   return isLikeLanguage(text) ? Math.min(bits, bitsOfLanguage(text)) : bits;
 }
 
-/** Letters of a sentence follow from each other; a year is one of a hundred. */
+/** In a sentence each letter is likely after the one before; a year is one of a hundred. */
 function bitsOfLanguage(text: string): number {
   const years = text.match(/(?:19|20)\d\d/g)?.length ?? 0;
   const letters = text.match(/\p{L}/gu)?.length ?? 0;
@@ -152,7 +152,7 @@ const commonPairs = new Set(
 );
 
 /**
- * Weighs for each two neighbours how much likelier they are in a language than by chance, in bits. Random letters come to
+ * Adds up for each pair of letters how much likelier it is in a language than by chance, in bits. Random letters reach
  * 24 bits less than once in 2 ** 24 times.
  */
 function isLikeLanguage(text: string): boolean {
@@ -164,7 +164,7 @@ function isLikeLanguage(text: string): boolean {
   return bits >= 24;
 }
 
-/** Which part of it, at most, is what stands a certain distance before it: all of it where one piece comes over and over. */
+/** The largest share of characters that equal the one at a fixed distance before: 1 where one piece repeats throughout. */
 function shareRepeated(text: string): number {
   let most = 0;
   for (let distance = 1; distance <= text.length / 2; distance++) {
@@ -175,7 +175,7 @@ function shareRepeated(text: string): number {
   return most;
 }
 
-/** Which part of all neighbours is the same character twice, or one step further in the alphabet or on the keyboard. */
+/** The share of neighbours that are equal, or one step apart in the alphabet or on the keyboard. */
 function shareOfSteps(text: string): number {
   const letters = withoutShift(text);
   let steps = 0;
@@ -190,12 +190,12 @@ function shareOfSteps(text: string): number {
 
 const shifted = '!@#$%^&*()';
 
-/** What the same keys write without the shift key. */
+/** The text that the same keys write without Shift. */
 function withoutShift(text: string): string {
   return text.toLowerCase().replaceAll(/[!@#$%^&*()]/g, (sign) => '1234567890'[shifted.indexOf(sign)] ?? sign);
 }
 
-/** Which part of all steps from one character to the next is as wide as the one before it. */
+/** The share of steps from one character to the next that are as wide as the step before. */
 function shareOfEqualSteps(text: string): number {
   let same = 0;
   const step = (place: number) => text.charCodeAt(place) - text.charCodeAt(place - 1);

@@ -49,7 +49,7 @@ test('a feature is given nothing that it does not name', () => {
 });
 
 test('a feature reads its own settings and no others', () => {
-  const settings = defineSettings({ variables: {}, readme: [], read: () => ({ colour: 'red' }) });
+  const settings = defineSettings({ variables: {}, read: () => ({ colour: 'red' }) });
   const painter: Feature<{ settings: { readonly colour: string } }> = { name: 'painter', settings };
   // @ts-expect-error its settings hold no size
   const tailor: Feature<{ settings: { readonly size: number } }> = { name: 'tailor', settings };

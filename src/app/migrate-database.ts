@@ -1,6 +1,7 @@
 import { prepareClaim } from '../kernel/db/claim-database.ts';
 import { openDatabase } from '../kernel/db/database.ts';
 import { findServiceRole, grantService } from '../kernel/db/grant-service.ts';
+import { usualPatience } from '../kernel/db/migration-lock.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Config } from './config.ts';
@@ -19,8 +20,8 @@ export interface MigrateDatabaseOptions {
 
 /** `paywright migrate`: migrates as the role that owns the tables, then grants the service role what it needs. */
 export async function migrateDatabase({ config, url, features, logger, say }: MigrateDatabaseOptions): Promise<void> {
-  const { databaseUrl: ownerUrl = url, lockMs, patienceMs } = config.migration;
-  const patience = { lockMs, patienceMs, say };
+  const { migrationDatabaseUrl: ownerUrl = url } = config;
+  const patience = { ...usualPatience, say };
   if (ownerUrl !== url && config.databaseUrl === undefined) {
     throw new Refusal('DATABASE_URL is missing: with MIGRATION_DATABASE_URL it must name the role of the service.');
   }

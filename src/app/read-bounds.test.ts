@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { service } from '../kernel/http/feature.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
 import type { Given } from '../kernel/settings.ts';
 import { settingsOf } from './listed-feature.ts';
@@ -34,13 +33,4 @@ test('live mode tells the metrics to other machines only when the operator says 
   for (const host of ['127.0.0.1', '127.1.2.3', 'localhost', '::1']) {
     expect(refusedLive({ OPERATOR_PORT: '9402', OPERATOR_HOST: host })).not.toContain('OPERATOR_HOST');
   }
-});
-
-test('long answers are bounded, whatever is set, and in live mode nobody can have them all', () => {
-  expect(settingsOf(readConfig({}), service).longAnswers).toEqual({ atOnce: 10, perAccount: 2, patienceMs: 30_000 });
-  for (const name of ['LONG_ANSWERS_AT_ONCE', 'LONG_ANSWERS_PER_ACCOUNT', 'LONG_ANSWER_PATIENCE_SECONDS']) {
-    for (const value of ['0', '1000']) expect(() => readConfig({ [name]: value })).toThrow(`${name} must be`);
-  }
-  expect(refusedLive({ LONG_ANSWERS_PER_ACCOUNT: '10' })).toMatch(/^ {2}- LONG_ANSWERS_PER_ACCOUNT is unsafe/m);
-  expect(refusedLive({ LONG_ANSWERS_PER_ACCOUNT: '9' })).not.toContain('LONG_ANSWERS_PER_ACCOUNT');
 });

@@ -9,6 +9,7 @@ import { webhooks } from '../webhooks/feature.ts';
 import { features } from './features.ts';
 import { settingsOf } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
+import { removedSettings } from './suspicious-settings.ts';
 
 const live = {
   PAYWRIGHT_MODE: 'live',
@@ -81,6 +82,31 @@ describe('the sandbox', () => {
   });
 });
 
+describe('a name that is not a setting', () => {
+  test('is reported in both modes, and one that was a setting with the value that holds now', () => {
+    const given = {
+      SMS_PER_DAY: '5',
+      RATE_LIMIT_PAGES_PER_MINUTE: '9',
+      NANO_CREDITS: '1',
+      PUBLC_URL: 'x',
+      PATH: '/bin',
+    };
+    const warnings = [
+      'SMS_PER_DAY is no longer a setting: at most 1000 codes are sent by SMS on a day',
+      'RATE_LIMIT_PAGES_PER_MINUTE is no longer a setting: it is twenty times RATE_LIMIT_ANONYMOUS_PER_MINUTE',
+      'NANO_CREDITS is not a setting; docs/settings.md lists them all',
+      'PUBLC_URL is not a setting. Did you mean PUBLIC_URL?',
+    ];
+    expect(readConfig(given).warnings).toEqual(warnings);
+    expect(readLive(given).warnings).toEqual(warnings);
+  });
+
+  test('was removed for good', () => {
+    const known = features.flatMap(({ settings }) => Object.keys(settings?.variables ?? {}));
+    expect(Object.keys(removedSettings).filter((name) => known.includes(name))).toEqual([]);
+  });
+});
+
 describe('a wrong value', () => {
   test.each([
     [{ PORT: 'abc' }, 'PORT must be a whole number from 0 to 65535 (it is "abc").'],
@@ -137,22 +163,9 @@ describe('live mode', () => {
     [{ RATE_LIMIT_FREE_PER_MINUTE: '0' }, 'RATE_LIMIT_FREE_PER_MINUTE is unsafe: 0 would be no limit'],
     [{ RATE_LIMIT_PRO_PER_MINUTE: '0' }, 'RATE_LIMIT_PRO_PER_MINUTE is unsafe'],
     [{ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' }, 'RATE_LIMIT_ANONYMOUS_PER_MINUTE is unsafe'],
-    [{ RATE_LIMIT_NETWORK_PER_MINUTE: '0' }, 'RATE_LIMIT_NETWORK_PER_MINUTE is unsafe'],
-    [{ RATE_LIMIT_PAGES_PER_MINUTE: '0' }, 'RATE_LIMIT_PAGES_PER_MINUTE is unsafe'],
-    [{ RATE_LIMIT_ADDRESS_PER_MINUTE: '0' }, 'RATE_LIMIT_ADDRESS_PER_MINUTE is unsafe'],
-    [{ REGISTRATIONS_PER_DAY_PER_NETWORK: '0' }, 'REGISTRATIONS_PER_DAY_PER_NETWORK is unsafe'],
-    [{ KEY_IDLE_DAYS: '0' }, 'KEY_IDLE_DAYS is unsafe: keys that everybody has forgotten must end within a year'],
+    [{ KEY_IDLE_DAYS: '0' }, 'KEY_IDLE_DAYS is unsafe: an unused key must end within a year'],
     [{ KEY_IDLE_DAYS: '366' }, 'KEY_IDLE_DAYS is unsafe'],
     [{ NANO_PAYER_PER_MINUTE: '0' }, 'NANO_PAYER_PER_MINUTE is unsafe'],
-    [{ SMS_PER_DAY: '0' }, 'SMS_PER_DAY is unsafe: 0 would be no limit at all'],
-    [{ SMS_PER_DAY_PER_COUNTRY: '0' }, 'SMS_PER_DAY_PER_COUNTRY is unsafe'],
-    [{ SMS_PER_DAY_PER_NUMBER: '0' }, 'SMS_PER_DAY_PER_NUMBER is unsafe'],
-    [{ SMS_PER_DAY_PER_NETWORK: '0' }, 'SMS_PER_DAY_PER_NETWORK is unsafe'],
-    [{ MAILS_PER_DAY: '0' }, 'MAILS_PER_DAY is unsafe'],
-    [{ MAILS_PER_DAY_PER_MAILBOX: '0' }, 'MAILS_PER_DAY_PER_MAILBOX is unsafe'],
-    [{ MAILS_PER_DAY_PER_NETWORK: '0' }, 'MAILS_PER_DAY_PER_NETWORK is unsafe'],
-    [{ PASSWORD_RESETS_PER_DAY: '0' }, 'PASSWORD_RESETS_PER_DAY is unsafe'],
-    [{ PASSWORD_RESETS_PER_DAY_PER_NETWORK: '0' }, 'PASSWORD_RESETS_PER_DAY_PER_NETWORK is unsafe'],
     [{ PAYWRIGHT_SECRET: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET is unsafe: it has fewer than 8 different characters'],
     [{ PAYWRIGHT_SECRET: 'change-me-to-something-long-and-random' }, 'PAYWRIGHT_SECRET is unsafe: it contains a word'],
     [{ DATABASE_URL: 'postgres://u:hunter2@db.internal/d' }, 'DATABASE_URL is unsafe: over a network it needs TLS'],
@@ -232,7 +245,7 @@ describe('live mode', () => {
     expect(readLive(env).mode).toBe('live');
   });
 
-  test.each(['PUBLIC_URL', 'X402_FACILITATOR_URL', 'CCTP_ATTESTATION_URL', 'CIRCLE_BASE_URL', 'MOONPAY_URL'])(
+  test.each(['PUBLIC_URL', 'X402_FACILITATOR_URL', 'CIRCLE_BASE_URL', 'MOONPAY_URL'])(
     'is not led past the scheme of %s by how it is written',
     (name) => {
       for (const text of ['HTTP://pay.example', ' http://pay.example', '\thttp://pay.example', 'http:pay.example']) {
@@ -250,14 +263,19 @@ describe('live mode', () => {
     },
   );
 
+  test('derives the limits of networks and of pages from the one of addresses', () => {
+    expect(readConfig({}).rateLimits).toMatchObject({ anonymous: 30, network: 120, pages: 600 });
+    const unlimited = readConfig({ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' });
+    expect(unlimited.rateLimits).toMatchObject({ network: 0, pages: 0 });
+  });
+
   test('limits new accounts and all keys of an address, which the sandbox does not', () => {
     expect(readLive({}).rateLimits.address).toBe(6_000);
     expect(settingsOf(readLive({}), accounts).registrationsPerNetwork).toBe(200);
     expect(readConfig({}).rateLimits.address).toBe(0);
-    expect(readConfig({ RATE_LIMIT_ADDRESS_PER_MINUTE: '9' }).rateLimits.address).toBe(9);
   });
 
-  test('starts with what is only strange, and tells of it without its value', () => {
+  test('starts with settings that are only strange, and warns of them without their value', () => {
     expect(readLive({}).warnings).toEqual([]);
     const strange = readLive({
       RATE_LIMIT_FREE_PER_MINTUE: '60',
@@ -273,13 +291,12 @@ describe('live mode', () => {
       'PAYWRIGHT_SECRETS is not a setting. Did you mean PAYWRIGHT_SECRET?',
       'RATE_LIMIT_PRO_PER_MINUTE is 1000 times the usual 300: as good as no limit',
     ]);
-    const open = 'DATABASE_URL has no password: whoever reaches the database would be let in';
+    const open = 'DATABASE_URL has no password: anyone who reaches the database could log in';
     expect(readLive({ DATABASE_URL: 'postgres://paywright@127.0.0.1/d' }).warnings).toEqual([open]);
     for (const url of ['postgres:///d?host=/var/run/postgresql', 'postgres://paywright@%2Fvar%2Frun/d']) {
       expect(readLive({ DATABASE_URL: url }).warnings).toEqual([]);
     }
     expect(readLive({ DATABASE_URL: 'postgres://paywright@127.0.0.1/d', PGPASSWORD: 'p' }).warnings).toEqual([]);
-    expect(readConfig({ PUBLC_URL: 'https://pay.example.com' }).warnings).toEqual([]);
   });
 
   test('the secret is not the password of a database, however either is given', () => {
@@ -306,19 +323,15 @@ describe('live mode', () => {
     }
   });
 
-  test('tells of limits that are none, also of amounts and of those that depend on the mode', () => {
+  test('warns of limits that are none, also of amounts', () => {
     const warningsOf = (env: Given) => readLive(env).warnings;
-    expect(warningsOf({ REGISTRATIONS_PER_DAY_PER_NETWORK: '1000000000' })).toEqual([
-      'REGISTRATIONS_PER_DAY_PER_NETWORK is 5000000 times the usual 200: as good as no limit',
-    ]);
     expect(warningsOf({ NANO_CREDIT_PER_PAYER: '1000000' })).toEqual([
       'NANO_CREDIT_PER_PAYER is 1000000 times the usual 1: as good as no limit',
     ]);
-    expect(warningsOf({ REGISTRATIONS_PER_DAY_PER_NETWORK: '5000', NANO_CREDIT_PER_PAYER: '50' })).toEqual([]);
-    expect(warningsOf({ RATE_LIMIT_ADDRESS_PER_MINUTE: '1000000', DEPOSIT_ONE_NODE_LIMIT: '100000' })).toEqual([]);
+    expect(warningsOf({ NANO_CREDIT_PER_PAYER: '50', DEPOSIT_ONE_NODE_LIMIT: '100000' })).toEqual([]);
   });
 
-  test('tells of a database without a password, however its address is written', () => {
+  test('warns of a database without a password, however its address is written', () => {
     const isOpen = (env: Given) =>
       readLive(env).warnings.some((line) => line.startsWith('DATABASE_URL has no password'));
     for (const url of [

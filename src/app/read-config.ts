@@ -10,7 +10,6 @@ const thisMachine: Machine = {
   readFile: (path) => readFileSync(path, 'utf8'),
 };
 
-/** The environment, as the service and its features understand it. */
 export function readConfig(
   env: Given,
   list: readonly ListedFeature[] = features,

@@ -1,17 +1,7 @@
 import { z } from 'zod';
 import type { Feature } from '../kernel/feature.ts';
 import { defineSettings } from '../kernel/settings.ts';
-import { type OpenSandbox, type SandboxSettings, type SearchWay, searchWays } from './sandbox-port.ts';
-
-const ways = z
-  .string()
-  .default(searchWays.join(','))
-  .transform((text) => text.split(',').map((part) => part.trim()) as SearchWay[])
-  .refine((list) => list.every((way) => searchWays.includes(way)), {
-    error: `must be a comma-separated list of ${searchWays.join(', ')}`,
-  });
-
-const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' });
+import { type OpenSandbox, type SandboxSettings, searchWays } from './sandbox-port.ts';
 
 interface SandboxParts {
   /** Undefined in live mode. */
@@ -25,25 +15,22 @@ export const sandbox: Feature<{ settings: SandboxSettings; serving: SandboxParts
   sealed: [{ purpose: 'sandbox-on-ramp', columns: [] }],
   settings: defineSettings({
     variables: {
-      DEMO_SHOP_SEARCH: ways,
-      SANDBOX_ON_RAMP: trueOrFalse.default('true'),
-      SANDBOX_CHARGE_GAS: trueOrFalse.default('false'),
+      SANDBOX_CHARGE_GAS: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
     },
-    readme: [
-      '| `DEMO_SHOP_SEARCH` | `ucp,shopify,woocommerce,json-ld` | sandbox only: the ways in which the demo shop can be searched |',
-      '| `SANDBOX_ON_RAMP` | `true` | sandbox only: `false` takes its card company off funding links |',
-      '| `SANDBOX_CHARGE_GAS` | `false` | sandbox only: `true` charges the gas of cross-chain transfers, and refuses what does not pay for its gas, as live mode does |',
-    ],
-    harmless: ['DEMO_SHOP_SEARCH', 'SANDBOX_ON_RAMP', 'SANDBOX_CHARGE_GAS'],
-    read: ({ DEMO_SHOP_SEARCH, SANDBOX_ON_RAMP, SANDBOX_CHARGE_GAS }) => ({
-      ways: DEMO_SHOP_SEARCH,
-      onRamp: SANDBOX_ON_RAMP === 'true',
-      chargeGas: SANDBOX_CHARGE_GAS === 'true',
-    }),
+    docs: {
+      room: 'Sandbox',
+      rows: {
+        SANDBOX_CHARGE_GAS: {
+          usual: '`false`',
+          does: 'Charges the gas of cross-chain transfers with `true`, and refuses amounts that do not pay for their gas, as live mode does.',
+          change: 'To see live fees in the sandbox. Live mode refuses it.',
+        },
+      },
+    },
+    harmless: ['SANDBOX_CHARGE_GAS'],
+    read: ({ SANDBOX_CHARGE_GAS }) => ({ ways: searchWays, onRamp: true, chargeGas: SANDBOX_CHARGE_GAS === 'true' }),
     refuseLive: (_env, given) =>
-      ['SANDBOX_ON_RAMP', 'SANDBOX_CHARGE_GAS']
-        .filter((name) => given[name] !== undefined)
-        .map((name) => `${name} is unsafe: it belongs to the sandbox`),
+      given['SANDBOX_CHARGE_GAS'] === undefined ? [] : ['SANDBOX_CHARGE_GAS is unsafe: it belongs to the sandbox'],
   }),
   chapters: [{ name: 'Sandbox', description: 'Only in the sandbox: stand-ins for the outside world.' }],
   routes: ({ sandbox: opened }) => opened?.routes() ?? [],

@@ -5,7 +5,6 @@ import { createKeyRing } from '../accounts/keys/key-ring.ts';
 import { createKeyUses } from '../accounts/keys/key-uses.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../kernel/clock.ts';
-import { service } from '../kernel/http/feature.ts';
 import { addHealth, createReadiness } from '../kernel/http/health.ts';
 import { closeServer, listen } from '../kernel/http/listen.ts';
 import { describeRoutes } from '../kernel/http/openapi-route.ts';
@@ -68,7 +67,6 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
     limiter,
     secrets,
     logger,
-    longAnswerLimits: settingsOf(config, service).longAnswers,
     onAnswered: meters?.requests.count,
     pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
   });

@@ -3,38 +3,43 @@ import type { Given } from '../kernel/settings.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type ChainFacts, type ChainId, chainIds, chains } from '../money/catalogue.ts';
 
-/** What live mode starts with all the same, and tells the operator of, a sentence each. Values are not repeated. */
+/** Values with which live mode starts, but which the operator should check. Values are not repeated. */
 export function suspiciousSettings(given: Given, variables: z.ZodRawShape): readonly string[] {
-  return [...misspelt(Object.keys(given), Object.keys(variables)), ...enormous(given, variables), ...openToAll(given)];
+  return [...enormous(given, variables), ...withoutPassword(given)];
 }
 
-/** A database on a network that asks for no password lets everybody in who reaches it. A certificate, or a file of passwords, does as well. */
-function openToAll(given: Given): string[] {
+/** A certificate or a file of passwords protects a database as well as a password does. */
+function withoutPassword(given: Given): string[] {
   return ['DATABASE_URL', 'MIGRATION_DATABASE_URL'].flatMap((name) => {
     const url = parseUrl(given[name] ?? '');
     if (url === undefined) return [];
-    // As the driver does, a host among the options comes before the one in its place.
+    // The driver, too, prefers a host among the options.
     const host = url.searchParams.get('host') || decodeURIComponent(url.hostname);
     if (host === '' || host.startsWith('/')) return [];
     if (url.password !== '' || ['password', 'sslcert'].some((key) => url.searchParams.get(key))) return [];
     if (given['PGPASSWORD'] !== undefined || given['PGPASSFILE'] !== undefined) return [];
-    return [`${name} has no password: whoever reaches the database would be let in`];
+    return [`${name} has no password: anyone who reaches the database could log in`];
   });
 }
 
-/** A name that is nearly one of ours was meant to be ours, and says nothing as it is. */
-function misspelt(names: readonly string[], known: readonly string[]): string[] {
+/** Prefixes that no other program uses: a name that begins with one and is not a setting was meant for us. */
+const ownPrefixes = /^(?:RATE_LIMIT|RPC_URLS|WITHDRAWALS?|NANO|SANDBOX|X402)_/;
+
+/** A name that is no longer a setting, that is nearly one, or that can only be meant for this service. */
+export function unknownSettings(names: readonly string[], known: readonly string[]): string[] {
   const ours = new Set(known);
   return names.flatMap((name) => {
     if (ours.has(name)) return [];
+    const now = removedSettings[name];
+    if (now !== undefined) return [`${name} is no longer a setting: ${now}`];
     const meant = otherNames[name.toUpperCase()] ?? nearest(name, known);
-    if (meant === undefined && name.startsWith('RPC_URLS_'))
-      return [`${name} is not a setting: there is no such chain here`];
-    return meant === undefined ? [] : [`${name} is not a setting. Did you mean ${meant}?`];
+    if (meant !== undefined) return [`${name} is not a setting. Did you mean ${meant}?`];
+    if (name.startsWith('RPC_URLS_')) return [`${name} is not a setting: there is no such chain here`];
+    return ownPrefixes.test(name) ? [`${name} is not a setting; docs/settings.md lists them all`] : [];
   });
 }
 
-/** What others call the same thing, and slips in names that are too short to be compared: one letter away are many honest ones. */
+/** What others call the same setting, and slips in names too short to be compared: many honest names are one letter away. */
 const otherNames: Readonly<Record<string, string>> = {
   ...Object.fromEntries(chainIds.flatMap(otherChainNames)),
   TRUST_PROXY: 'TRUSTED_PROXIES',
@@ -64,14 +69,14 @@ function nearest(name: string, known: readonly string[]): string | undefined {
   return near[0]?.one;
 }
 
-/** Chains have short names: two letters away, or one of three, is another chain and not a slip. */
+/** Chain names are short: two letters away, or one of three, is another chain and not a slip. */
 function mostMistakes(name: string): number {
   const chain = /^RPC_URLS_(.*)/.exec(name)?.[1];
   if (chain === undefined) return Math.floor(name.length / lettersPerMistake);
   return chain.length < 4 ? 0 : 1;
 }
 
-/** How many letters have to be changed, added, removed or swapped with their neighbour. */
+/** The number of letters to change, add, remove or swap with their neighbour (Damerau–Levenshtein). */
 function distanceBetween(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);
@@ -94,21 +99,13 @@ function distanceBetween(one: string, other: string): number {
 
 const manyTimes = 1_000;
 
-/** What live mode takes where the schema has no number of its own, because the sandbox takes another. */
-const usualInLive: Readonly<Record<string, number>> = {
-  REGISTRATIONS_PER_DAY_PER_NETWORK: 200,
-  RATE_LIMIT_ADDRESS_PER_MINUTE: 6_000,
-  DEPOSIT_ONE_NODE_LIMIT: 1_000,
-  NANO_SETTLE_SECONDS: 60,
-};
-
 /** A limit that is a thousand times the usual one is none. */
 function enormous(given: Given, variables: z.ZodRawShape): string[] {
   return Object.keys(given).flatMap((name) => {
     const variable = variables[name];
     if (variable === undefined || !('safeParse' in variable)) return [];
     const read = (text: string | undefined) => toNumber((variable as z.ZodType).safeParse(text).data);
-    const [usual, chosen] = [usualInLive[name] ?? read(undefined), read(given[name])];
+    const [usual, chosen] = [read(undefined), read(given[name])];
     if (usual === undefined || chosen === undefined || usual <= 0 || chosen < manyTimes * usual) return [];
     return [`${name} is ${Math.floor(chosen / usual)} times the usual ${usual}: as good as no limit`];
   });
@@ -119,3 +116,45 @@ function toNumber(value: unknown): number | undefined {
   if (typeof value === 'bigint') return Number(value) / 1_000_000;
   return typeof value === 'number' ? value : undefined;
 }
+
+/** Names that were settings once, with the value that holds now. An operator who still sets one is told at start. */
+export const removedSettings: Readonly<Record<string, string>> = {
+  CARRY_HOME_MINIMUM: 'deposits are carried home from 25 USDC on Ethereum and from 1 USDC on other chains',
+  CCTP_ATTESTATION_URL: 'Circle’s attestation service is used, and in the sandbox its own',
+  DEMO_SHOP_SEARCH: 'the demo shop can be searched in every way',
+  FUNDING_MAXIMUM: 'a funding link asks for at most 100000',
+  GAS_LIMIT_CEILING: 'a transaction may use at most 10000000 gas',
+  LONG_ANSWERS_AT_ONCE: 'a process sends at most 10 statements at once',
+  LONG_ANSWERS_PER_ACCOUNT: 'an account is sent at most 2 statements at once',
+  LONG_ANSWER_PATIENCE_SECONDS: 'a client may stop reading a statement for 30 seconds',
+  MAILS_PER_DAY: 'at most 20000 codes are mailed on a day',
+  MAILS_PER_DAY_PER_MAILBOX: 'at most 10 codes are mailed to one mailbox on a day',
+  MAILS_PER_DAY_PER_NETWORK: 'at most 100 codes are mailed on a day for one network',
+  MIGRATION_LOCK_SECONDS: 'a migration waits 2 seconds for a lock',
+  MIGRATION_PATIENCE_SECONDS: 'a migration goes on trying for 600 seconds',
+  NANO_PAY_HOLD_SECONDS: 'money is held for a seller for at most 300 seconds',
+  NANO_PAY_TIMEOUT_SECONDS: 'a seller has 20 seconds for each answer',
+  NANO_SETTLE_SECONDS: 'payments for calls gather for 60 seconds, in the sandbox for 5',
+  ORDER_ANSWER_SECONDS: 'a purchase waits 10 seconds for the shop',
+  ORDER_DEADLINE_SECONDS: 'a shop has 900 seconds to take an order',
+  ORDER_LAST_DEADLINE_SECONDS: 'a shop that may have taken an order has 86400 seconds to say so',
+  ORDER_REDEMPTIONS_PER_MINUTE: 'a shop may send 600 signed requests a minute',
+  PASSWORD_RESETS_PER_DAY: 'at most 5000 password resets are mailed on a day',
+  PASSWORD_RESETS_PER_DAY_PER_NETWORK: 'at most 20 password resets are taken from one network on a day',
+  PASSWORD_RESETS_PER_HOUR_PER_MAILBOX: 'at most 3 password resets are mailed to one mailbox in an hour',
+  RATE_LIMIT_ADDRESS_PER_MINUTE:
+    'all keys from one address share 6000 requests a minute, in the sandbox without a limit',
+  RATE_LIMIT_NETWORK_PER_MINUTE: 'it is four times RATE_LIMIT_ANONYMOUS_PER_MINUTE',
+  RATE_LIMIT_PAGES_PER_MINUTE: 'it is twenty times RATE_LIMIT_ANONYMOUS_PER_MINUTE',
+  REGISTRATIONS_PER_DAY_PER_NETWORK:
+    'one network registers at most 200 accounts on a day, in the sandbox without a limit',
+  SANDBOX_ON_RAMP: 'the card company of the sandbox is always there',
+  SIGN_IN_LONGEST_DELAY_SECONDS: 'the wait after wrong passwords grows to 6 seconds',
+  SMS_PER_DAY: 'at most 1000 codes are sent by SMS on a day',
+  SMS_PER_DAY_PER_COUNTRY: 'at most 200 codes are sent by SMS to one country on a day',
+  SMS_PER_DAY_PER_NETWORK: 'at most 10 codes are sent by SMS on a day for one network',
+  SMS_PER_DAY_PER_NUMBER: 'at most 5 codes are sent by SMS to one number on a day',
+  SWAP_DEADLINE_SECONDS: 'a swap has 1200 seconds',
+  TIP_CEILING_GWEI: 'the highest tip of each chain is fixed',
+  WITHDRAWAL_ALLOW_LIST_DELAY_HOURS: 'a new address on an allow-list waits 24 hours',
+};

@@ -4,24 +4,39 @@ import { parseUrl } from './text/parse-url.ts';
 /** The sandbox, where nothing is real, or live, where everything is. */
 export type Mode = 'sandbox' | 'live';
 
-/** What the environment may say about one part of the service. Each part declares its own variables. */
+/** The environment as it was given, without empty variables. */
+export type Given = Readonly<Record<string, string | undefined>>;
+
+/** A section of docs/settings.md. */
+export interface SettingDocs {
+  /** Its heading. Settings of several features may stand under the same one. */
+  readonly room: string;
+  /** By the name of the variable. Variables that only work together share a row: `SMTP_URL, MAIL_FROM`. */
+  readonly rows: Readonly<Record<string, SettingRow>>;
+}
+
+export interface SettingRow {
+  /** The default, as the operator would write it, or in words. */
+  readonly usual: string;
+  readonly does: string;
+  readonly change: string;
+}
+
+/** The environment variables of one part of the service, and what it makes of them. */
 export interface Settings<Value> {
   readonly variables: z.ZodRawShape;
-  /** Lines of the README's table. */
-  readonly readme: readonly string[];
-  /** Variables whose value may be repeated in an error message. Everything else might hold a password. */
+  /** Only where there are variables: a feature may have constants alone, which a test replaces. */
+  readonly docs?: SettingDocs;
+  /** Variables whose value may be repeated in an error message. Every other value might hold a password. */
   readonly harmless?: readonly string[];
   read(env: never, mode: Mode): Value;
-  /** What keeps live mode from starting, a sentence each. */
+  /** The reasons why live mode must not start, a sentence each. */
   refuseLive?(env: never, given: Given): readonly string[];
 }
 
-/** The environment as it was given: variables that are empty are left out. */
-export type Given = Readonly<Record<string, string | undefined>>;
-
 interface Declaration<Shape extends z.ZodRawShape, Value> {
   readonly variables: Shape;
-  readonly readme: readonly string[];
+  readonly docs?: SettingDocs;
   readonly harmless?: readonly (keyof Shape & string)[];
   read(env: z.output<z.ZodObject<Shape>>, mode: Mode): Value;
   refuseLive?(env: z.output<z.ZodObject<Shape>>, given: Given): readonly string[];
@@ -33,17 +48,12 @@ export function defineSettings<const Shape extends z.ZodRawShape, Value>(
   return declared;
 }
 
-/** For live mode: which of these are not there, and why each is needed. */
+/** For live mode: a sentence for each needed variable that is not set. */
 export function missing(env: Readonly<Record<string, unknown>>, needed: Readonly<Record<string, string>>): string[] {
   return Object.entries(needed).flatMap(([name, why]) =>
     env[name] === undefined ? [`${name} is missing: ${why}`] : [],
   );
 }
-
-/** Below every limit that can be set: what is usual depends on the mode. */
-export const notGiven = -1;
-
-export const orUsual = (chosen: number, usual: number) => (chosen === notGiven ? usual : chosen);
 
 export const wholeNumber = (from: number, to: number, fallback: number) =>
   z
@@ -54,8 +64,8 @@ export const wholeNumber = (from: number, to: number, fallback: number) =>
     .default(fallback);
 
 /**
- * To the letter: blanks before it and capitals are the same URL to some who read it and another to others, one of whom may look
- * whether it is encrypted and the other one connect.
+ * Takes no leading blanks and no capitals in the scheme: parsers disagree about them, and one that checks for encryption must
+ * not see another URL than the one that connects.
  */
 export const url = (...protocols: string[]) => {
   const beginnings = protocols.map((protocol) => `${protocol}//`);

@@ -12,11 +12,9 @@ import { type WebhookParts, webhookRoutes } from './routes.ts';
 import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhooks-of-keys.ts';
 
 interface WebhookSettings {
-  /** The delay before each retry. */
   readonly retrySeconds: RetrySeconds;
 }
 
-/** One to three numbers of seconds; fractions are allowed. */
 const retrySeconds = z
   .string()
   .regex(/^\s*\d{1,5}(\.\d{1,3})?\s*(,\s*\d{1,5}(\.\d{1,3})?\s*){0,2}$/, {
@@ -38,9 +36,16 @@ export const webhooks: Feature<{
   settings: defineSettings({
     variables: { WEBHOOK_RETRY_SECONDS: retrySeconds },
     harmless: ['WEBHOOK_RETRY_SECONDS'],
-    readme: [
-      '| `WEBHOOK_RETRY_SECONDS` | `10,60,360` | how long a webhook waits before each retry: one to three numbers |',
-    ],
+    docs: {
+      room: 'Webhooks',
+      rows: {
+        WEBHOOK_RETRY_SECONDS: {
+          usual: '`10,60,360`',
+          does: 'The seconds before each retry of a failed delivery: one to three numbers.',
+          change: 'To try a receiver in the sandbox without waiting.',
+        },
+      },
+    },
     read: ({ WEBHOOK_RETRY_SECONDS }) => ({ retrySeconds: WEBHOOK_RETRY_SECONDS }),
   }),
   routes: webhookRoutes,

@@ -87,7 +87,7 @@ test('one file loads the sandbox, and from one place', () => {
 
 test('live mode without the folder names the settings that are missing', () => {
   const { status, said } = start({ PAYWRIGHT_MODE: 'live' });
-  expect(said).toContain('Live mode does not start until this is mended:');
+  expect(said).toContain('Live mode does not start until this is fixed:');
   expect(said).toContain('DATABASE_URL is missing');
   expect(status).toBe(1);
 });

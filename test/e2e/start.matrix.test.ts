@@ -147,7 +147,7 @@ describe('refusing to start', () => {
 
   test('live mode lists what is missing', async () => {
     const output = await refusal({ PAYWRIGHT_MODE: 'live', PORT: '0' });
-    expect(output).toMatch(/^Live mode does not start until this is mended:\n {2}- DATABASE_URL is missing/);
+    expect(output).toMatch(/^Live mode does not start until this is fixed:\n {2}- DATABASE_URL is missing/);
   });
 
   test('live mode installs and builds nothing, and says what to run', () => {

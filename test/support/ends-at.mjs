@@ -4,8 +4,12 @@ import { runPaywright } from '../../dist/src/app/main.js';
 import { readConfig } from '../../dist/src/app/read-config.js';
 import { createLogger } from '../../dist/src/kernel/log/logger.js';
 
+const config = readConfig(process.env);
+// A process that is killed while it asks a seller leaves a lease as long as the timeout, which the next one waits out.
+const purchases = { ...config.settings.get('purchases'), timeoutMs: 8_000 };
+
 await runPaywright({
-  config: readConfig(process.env),
+  config: { ...config, settings: new Map([...config.settings, ['purchases', purchases]]) },
   logger: createLogger('error'),
   roles: { serve: true, work: true },
   say: () => {},

@@ -236,7 +236,11 @@ export async function holdSettlements({ db }: TestDatabase): Promise<() => Promi
 
 /** A service that sells calls, and wallets outside that pay for them. What it gives may be used from the first test on. */
 export function useNano({ env, ...options }: StartOptions = {}) {
-  const service = useService({ ...options, env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0', ...env } });
+  const service = useService({
+    settings: { nano: { settleSeconds: 1 } },
+    ...options,
+    env: { NANO_PAYER_PER_MINUTE: '0', ...env },
+  });
   let opened: Shopfront | undefined;
   beforeAll(async () => {
     opened = await openShopfront(service.database);

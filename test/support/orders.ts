@@ -12,7 +12,8 @@ export const home = 'Ada Lovelace, 1 Main St, 94105 San Francisco, US';
 export function useOrders(shop: UcpMerchant, options: StartOptions = {}) {
   const service = useService({
     ...options,
-    env: { ALLOW_PRIVATE_HOSTS: shop.website, ORDER_ANSWER_SECONDS: '25', ...options.env },
+    env: { ALLOW_PRIVATE_HOSTS: shop.website, ...options.env },
+    settings: { ...options.settings, orders: { waitSeconds: 25, ...options.settings?.orders } },
   });
   shop.connect(() => service.url);
   const { db } = service.database;

@@ -71,8 +71,6 @@ const unlimited = {
   RATE_LIMIT_FREE_PER_MINUTE: '0',
   RATE_LIMIT_PRO_PER_MINUTE: '0',
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
-  RATE_LIMIT_NETWORK_PER_MINUTE: '0',
-  RATE_LIMIT_PAGES_PER_MINUTE: '0',
 };
 
 /** The README's own command, in a process group of its own like a terminal's. */

@@ -36,9 +36,6 @@ const rehearsals = sagas.flatMap((saga) =>
   })),
 );
 
-/** Whoever has asked a seller and has died is waited for as long as he would have waited. */
-const briefly = { NANO_PAY_TIMEOUT_SECONDS: '8' };
-
 /**
  * A step is the same code in every saga: what a provider does is tried once for each thing it is asked to do, to pay, to call and
  * to sign.
@@ -102,7 +99,7 @@ export function describeCrashes(group: Group): void {
       const world = provider === 'circle' ? useCircleWorld(database) : undefined;
       // Chains go on when a service ends, here as anywhere; and whoever joins them has less to start.
       if (world === undefined) useChains(database);
-      const start = world?.start ?? useMortalServices(database, () => ({ env: briefly }));
+      const start = world?.start ?? useMortalServices(database);
 
       const options = { tags: [few === undefined ? ('matrix' as const) : ('longer' as const)], timeout: 600_000 };
       test(`survives the end of its process at ${where}, and nothing is lost or doubled`, options, async () => {

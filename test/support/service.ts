@@ -1,14 +1,23 @@
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
+import type { accounts } from '../../src/accounts/feature.ts';
+import { accountLimits } from '../../src/accounts/limit-settings.ts';
 import type { PasswordCost } from '../../src/accounts/passwords/passwords.ts';
+import type { Config } from '../../src/app/config.ts';
 import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
 import { readConfig } from '../../src/app/read-config.ts';
+import type { sandbox } from '../../src/app/sandbox-feature.ts';
 import type { CallLimits } from '../../src/custody/adapters/circle/circle-client.ts';
 import { lockNumbers } from '../../src/kernel/db/locks.ts';
 import { createLogger, type Logger } from '../../src/kernel/log/logger.ts';
 import type { Checkpoint } from '../../src/kernel/sagas/checkpoint.ts';
+import type { Settings } from '../../src/kernel/settings.ts';
+import type { bridge } from '../../src/payments/bridge/feature.ts';
+import type { orders } from '../../src/shopping/orders/feature.ts';
+import type { purchases } from '../../src/x402/buy/feature.ts';
+import type { nano } from '../../src/x402/sell/feature.ts';
 import { type Client, createClient } from './client.ts';
 import { administer, migratedTemplate, type TestDatabase, useDatabase } from './database.ts';
 
@@ -17,13 +26,28 @@ const unlimited = {
   RATE_LIMIT_FREE_PER_MINUTE: '0',
   RATE_LIMIT_PRO_PER_MINUTE: '0',
   RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0',
-  RATE_LIMIT_NETWORK_PER_MINUTE: '0',
-  RATE_LIMIT_PAGES_PER_MINUTE: '0',
-  SMS_PER_DAY_PER_NETWORK: '0',
-  SMS_PER_DAY_PER_COUNTRY: '0',
-  MAILS_PER_DAY_PER_NETWORK: '0',
-  PASSWORD_RESETS_PER_DAY_PER_NETWORK: '0',
 };
+
+const { codeLimits, resetLimits } = accountLimits('sandbox');
+const unlimitedAccounts = {
+  codeLimits: {
+    sms: { ...codeLimits.sms, perNetwork: 0, perCountry: 0 },
+    mails: { ...codeLimits.mails, perNetwork: 0 },
+  },
+  resetLimits: { ...resetLimits, perNetwork: 0 },
+};
+
+type Own<Given> = Given extends { readonly settings?: Settings<infer Value> } ? Partial<Value> : never;
+
+/** What a test replaces of a feature's settings, where no environment variable can. */
+export interface ReplacedSettings {
+  readonly accounts?: Own<typeof accounts>;
+  readonly bridge?: Own<typeof bridge>;
+  readonly nano?: Own<typeof nano>;
+  readonly orders?: Own<typeof orders>;
+  readonly purchases?: Own<typeof purchases>;
+  readonly sandbox?: Own<typeof sandbox>;
+}
 
 /** Nearly every test registers accounts, and very few are about how slow that is. */
 const lowestPasswordCost: PasswordCost = { memoryCost: 8, timeCost: 1 };
@@ -40,6 +64,7 @@ export interface StartOptions {
   /** Both, if not said otherwise. */
   readonly roles?: Roles;
   readonly env?: Readonly<Record<string, string>>;
+  readonly settings?: ReplacedSettings;
   readonly logger?: Logger;
   readonly say?: (line: string) => void;
   readonly features?: readonly ListedFeature[];
@@ -54,7 +79,10 @@ export interface StartOptions {
 export async function startService(database: Pick<TestDatabase, 'url'>, options: StartOptions = {}): Promise<Service> {
   const { features = listed } = options;
   const where = { PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir') };
-  const config = readConfig({ ...where, ...unlimited, ...options.env }, features);
+  const config = replaceSettings(readConfig({ ...where, ...unlimited, ...options.env }, features), {
+    ...options.settings,
+    accounts: { ...unlimitedAccounts, ...options.settings?.accounts },
+  });
   const running: RunningPaywright = await runPaywright({
     config,
     features,
@@ -67,6 +95,13 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
   });
   const url = running.publicUrl ?? '';
   return { url, client: createClient(url), operatorPort: running.operatorPort, stop: () => running.stop() };
+}
+
+function replaceSettings(config: Config, replaced: ReplacedSettings): Config {
+  const changed = Object.entries(replaced).map(
+    ([name, own]) => [name, { ...(config.settings.get(name) as object), ...own }] as const,
+  );
+  return { ...config, settings: new Map([...config.settings, ...changed]) };
 }
 
 /** A database of its own for a test file, on which a service has run before: its chains, its wallets and their gas are there. */

@@ -23,13 +23,12 @@ test.each([
   ['WITHDRAWAL_DAILY_LIMIT_FREE', '0'],
   ['WITHDRAWAL_DAILY_LIMIT_PRO', '0'],
   ['WITHDRAWALS_PER_HOUR', '0'],
-  ['WITHDRAWAL_ALLOW_LIST_DELAY_HOURS', '11'],
 ])('live mode refuses %s=%s', (name, value) => {
   expect(refused({ [name]: value })).toEqual([expect.stringMatching(`^${name} is unsafe: `)]);
 });
 
 test('what was agreed with an enterprise is the operator’s business', () => {
-  const env = { WITHDRAWAL_DAILY_LIMIT_ENTERPRISE: '0', WITHDRAWAL_ALLOW_LIST_DELAY_HOURS: '12' };
+  const env = { WITHDRAWAL_DAILY_LIMIT_ENTERPRISE: '0' };
   expect(refused(env)).toEqual([]);
   expect(brakeSettings.read(parse(env), 'live')).toMatchObject({ perDay: { enterprise: undefined } });
 });

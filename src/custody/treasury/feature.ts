@@ -4,26 +4,20 @@ import type { Networks } from '../../chains/network.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import { defineSettings, wholeNumber } from '../../kernel/settings.ts';
+import { defineSettings } from '../../kernel/settings.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { addTreasuryCommands, type TreasuryParts } from './commands.ts';
 import { composeCeilings, readGasPrices, unsafeCeilings, usualPrices } from './gas-fee-ceilings.ts';
 import { gasMetrics } from './gas-metrics.ts';
 import { type HouseMoveParts, houseMoveHandler, houseMoveSaga } from './house-move.ts';
 import { beginMovesSoon, moveRetiredSchedule } from './move-retired.ts';
-import {
-  readUntraded,
-  type UntradedPrices,
-  untradedNames,
-  untradedReadme,
-  untradedVariables,
-} from './untraded-coins.ts';
+import { readUntraded, type UntradedPrices, untradedNames, untradedRows, untradedVariables } from './untraded-coins.ts';
 import { watchGasSchedule } from './watch-gas.ts';
 
 interface TreasurySettings {
-  /** The most that our transactions offer, per chain. */
+  /** The most that a transaction offers for gas, on each chain. */
   readonly feeCeilings: ReadonlyMap<ChainId, FeeCeiling>;
-  /** The prices of untraded native coins for charging gas. */
+  /** The price of each native coin that the market does not trade, for charging gas. */
   readonly untradedInUsdc: UntradedPrices;
 }
 
@@ -37,26 +31,25 @@ export const treasury: Feature<{
   settings: defineSettings({
     variables: {
       FEE_CEILING_GWEI: z.string().transform(readGasPrices).optional(),
-      TIP_CEILING_GWEI: z.string().transform(readGasPrices).optional(),
-      GAS_LIMIT_CEILING: wholeNumber(1_000_000, 30_000_000, 10_000_000),
       ...untradedVariables,
     },
-    readme: [
-      `| \`FEE_CEILING_GWEI\` | \`${usualPrices('fee')}\` | the most that is offered for a unit of gas, whatever a node says; while a chain asks for more, nothing is sent there. Live refuses more than ten times the default |`,
-      `| \`TIP_CEILING_GWEI\` | \`${usualPrices('tip')}\` | the most of it that goes to whoever mines the block; a higher wish is cut to it |`,
-      '| `GAS_LIMIT_CEILING` | `10000000` | the most gas that one transaction may be estimated at; 1 to 30 million |',
-      ...untradedReadme,
-    ],
-    harmless: ['FEE_CEILING_GWEI', 'TIP_CEILING_GWEI', 'GAS_LIMIT_CEILING', ...untradedNames],
+    docs: {
+      room: 'Custody',
+      rows: {
+        FEE_CEILING_GWEI: {
+          usual: `\`${usualPrices}\``,
+          does: 'The most that a transaction offers for a unit of gas, whatever a node says. While a chain costs more, nothing is sent there.',
+          change: 'When a chain stays more expensive than that. Live mode refuses more than ten times the default.',
+        },
+        ...untradedRows,
+      },
+    },
+    harmless: ['FEE_CEILING_GWEI', ...untradedNames],
     read: (env) => ({
-      feeCeilings: composeCeilings({
-        fees: env.FEE_CEILING_GWEI,
-        tips: env.TIP_CEILING_GWEI,
-        gasLimit: env.GAS_LIMIT_CEILING,
-      }),
+      feeCeilings: composeCeilings(env.FEE_CEILING_GWEI),
       untradedInUsdc: readUntraded(env),
     }),
-    refuseLive: (env) => unsafeCeilings({ fees: env.FEE_CEILING_GWEI, tips: env.TIP_CEILING_GWEI }),
+    refuseLive: (env) => unsafeCeilings(env.FEE_CEILING_GWEI),
   }),
   commands: (program, { withMoney, say }) => addTreasuryCommands(program, withMoney, say),
   sagas: [

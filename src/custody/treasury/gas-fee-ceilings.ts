@@ -1,7 +1,7 @@
 import { formatGwei, parseGwei } from 'viem';
 import type { z } from 'zod';
-import { type FeeCeiling, usualCeiling } from '../../chains/gas-fee-ceiling.ts';
-import { type ChainFacts, type ChainId, chainIds, chains } from '../../money/catalogue.ts';
+import { type FeeCeiling, smaller, usualCeiling } from '../../chains/gas-fee-ceiling.ts';
+import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 
 /** By chain, in wei. */
 export type GasPrices = ReadonlyMap<ChainId, bigint>;
@@ -12,10 +12,8 @@ const range = { from: '0.01', to: '100000' };
 /** The defaults are well above every peak, so ten times as much no longer protects. */
 const unsafeTimes = 10n;
 
-/** The default ceilings, in the setting's own format. */
-export function usualPrices(part: keyof ChainFacts['gasCeiling']): string {
-  return chainIds.map((chain) => `${chain}=${chains[chain].gasCeiling[part]}`).join(',');
-}
+/** The default ceilings, as the operator would write them. */
+export const usualPrices = chainIds.map((chain) => `${chain}=${chains[chain].gasCeiling.fee}`).join(',');
 
 /** `ETH=500,MATIC=10000`, in gwei. */
 export function readGasPrices(text: string, context: z.RefinementCtx): GasPrices {
@@ -37,34 +35,22 @@ export function readGasPrices(text: string, context: z.RefinementCtx): GasPrices
   return prices;
 }
 
-interface CeilingSettings {
-  readonly fees: GasPrices | undefined;
-  readonly tips: GasPrices | undefined;
-  readonly gasLimit: number;
-}
-
-export function composeCeilings({ fees, tips, gasLimit }: CeilingSettings): ReadonlyMap<ChainId, FeeCeiling> {
+/** The ceiling of every chain: the operator's, or the usual one. */
+export function composeCeilings(fees: GasPrices | undefined): ReadonlyMap<ChainId, FeeCeiling> {
   return new Map(
     chainIds.map((chain) => {
       const usual = usualCeiling(chain);
       const maxFee = fees?.get(chain) ?? usual.maxFee;
-      const priorityFee = tips?.get(chain) ?? usual.priorityFee;
-      // No chain accepts a tip above the whole fee.
-      const tip = priorityFee < maxFee ? priorityFee : maxFee;
-      return [chain, { maxFee, priorityFee: tip, gasLimit: BigInt(gasLimit) }];
+      // No chain takes a tip that is more than the whole fee.
+      return [chain, { ...usual, maxFee, priorityFee: smaller(usual.priorityFee, maxFee) }];
     }),
   );
 }
 
-/** Live mode refuses a ceiling so high that a lying node could empty the gas wallet. */
-export function unsafeCeilings({ fees, tips }: Omit<CeilingSettings, 'gasLimit'>): string[] {
-  const tooHigh = (name: string, prices: GasPrices | undefined, usual: (chain: ChainId) => bigint) =>
-    Array.from(prices ?? []).flatMap(([chain, price]) => {
-      const most = usual(chain) * unsafeTimes;
-      return price <= most ? [] : [`${name} is unsafe: ${chain} may be at most ${formatGwei(most)} gwei`];
-    });
-  return [
-    ...tooHigh('FEE_CEILING_GWEI', fees, (chain) => usualCeiling(chain).maxFee),
-    ...tooHigh('TIP_CEILING_GWEI', tips, (chain) => usualCeiling(chain).priorityFee),
-  ];
+/** Live mode refuses a ceiling so high that a lying node could empty the gas wallet below it. */
+export function unsafeCeilings(fees: GasPrices | undefined): string[] {
+  return Array.from(fees ?? []).flatMap(([chain, price]) => {
+    const most = usualCeiling(chain).maxFee * unsafeTimes;
+    return price <= most ? [] : [`FEE_CEILING_GWEI is unsafe: ${chain} may be at most ${formatGwei(most)} gwei`];
+  });
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { BlockList, connect, type Server } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { createLogger } from '../log/logger.ts';
@@ -266,6 +267,23 @@ describe('a long answer', () => {
     await untilStill(state, 3);
     isShort = true;
     expect((await ask(url, 3)).status).toBe(200);
+  });
+
+  it('is made one piece at a time in the whole process, also after one has failed', async () => {
+    const state = { asked: 0, making: 0, most: 0 };
+    const items = async function* (): AsyncGenerator<Words> {
+      const isBroken = state.asked++ === 0;
+      for (let chunk = 0; chunk < 3; chunk++) {
+        state.most = Math.max(state.most, ++state.making);
+        await setImmediate();
+        state.making--;
+        if (isBroken) throw new Error('these words do not add up');
+        yield manyWords(chunk);
+      }
+    };
+    const url = await serve(wordsRoute(items));
+    const statuses = await Promise.all([1, 2, 3].map(async (account) => (await ask(url, account)).status));
+    expect([statuses.toSorted(), state.most]).toEqual([[200, 200, 500], 1]);
   });
 
   it('is described like any other', () => {

@@ -11,7 +11,7 @@ import { refuseNarrowKey } from './require-scope.ts';
 import { validate } from './validate.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** With which requests that may be sent again are recognised. */
+/** Hash requests, so that a repeated one is recognised. */
 export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
 
 interface RunParts {
@@ -21,7 +21,7 @@ interface RunParts {
   readonly secrets: RequestHashes;
 }
 
-/** One request, top to bottom: who, what, do it, check the answer. */
+/** One request, top to bottom: check the key, read the request, run the handler, check the answer. */
 export async function runRoute(
   route: Route,
   request: FastifyRequest,
@@ -73,13 +73,13 @@ function asReceived({ method, originalUrl, headers, bytes }: FastifyRequest): Re
   return { method, target: originalUrl, headers, body: bytes ?? new Uint8Array() };
 }
 
-/** Bodies and queries are read by parsers of our own, which see to this; the parts of a path are not. */
+/** Our own parsers refuse such text in bodies and queries; Fastify reads the parts of a path. */
 function storable(params: unknown): unknown {
   for (const text of Object.values(params as Record<string, string>)) refuseUnstorableText(text);
   return params;
 }
 
-/** What leaves is what was declared: other fields are dropped, and a missing or wrong one is our error, never sent. */
+/** Drops undeclared fields. A missing or wrong one is our error, and the answer is not sent. */
 function checkedJson(route: Route, answer: { status: number; body: unknown }): string {
   const declared = route.spec.returns[answer.status];
   if (declared === undefined)
@@ -87,7 +87,7 @@ function checkedJson(route: Route, answer: { status: number; body: unknown }): s
   return JSON.stringify(declared.schema.parse(answer.body));
 }
 
-/** What is kept of a request is hashed with a key, because it may have held a secret that could be guessed. */
+/** The stored fingerprint is a keyed hash, because the request may hold a secret that could be guessed from a plain one. */
 function readClaim(
   routeId: string,
   request: FastifyRequest,
@@ -103,7 +103,7 @@ function readClaim(
   return {
     key,
     requestHash: secrets.hash('requests', content),
-    // With a secret that another one has replaced.
+    // Hashed with a secret that was replaced since.
     formerHashes: () => secrets.hashes('requests', content).slice(1),
   };
 }

@@ -21,16 +21,16 @@ import { createProxyNotice } from './unnamed-proxy.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | undefined;
-    /** The body as it came, for whoever checks a signature over it. */
+    /** The body as it came, for checking a signature over it. */
     bytes: Buffer | undefined;
-    /** The code of the problem that it was answered with. */
+    /** The code of the problem in the response. */
     refusedWith: string | undefined;
-    /** Whether its route has counted it. */
+    /** Whether its route has counted it against a rate limit. */
     isCounted: boolean;
   }
 }
 
-/** A request that was answered, or given up by its client. */
+/** A request that was answered, or that its client gave up. */
 export interface AnsweredRequest {
   /** The pattern and not the address: the address may hold an email in its query or a token in its path. */
   readonly route: string;
@@ -41,7 +41,7 @@ export interface AnsweredRequest {
 
 export interface ServerOptions {
   readonly config: { readonly rateLimits: RateLimitConfig; readonly trustedProxies: BlockList };
-  /** Where the service is reached; known for certain only once it listens. */
+  /** Known for certain only once the service listens. */
   readonly publicUrl: () => string;
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
@@ -49,9 +49,8 @@ export interface ServerOptions {
   readonly secrets: RequestHashes;
   readonly logger: Logger;
   readonly longAnswerLimits?: LongAnswerLimits;
-  /** Told of every request that was answered, by the pattern of its route. */
   readonly onAnswered?: ((answered: AnsweredRequest) => void) | undefined;
-  /** Adds what people see beside the API. */
+  /** Adds the pages beside the API. */
   readonly pages?: (app: FastifyInstance) => void;
 }
 
@@ -60,7 +59,7 @@ const bodyLimitBytes = 64 * 1024;
 const allMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 function noSchemas(): never {
-  throw new Error('a route says what it takes with defineRoute, and not with a schema of Fastify');
+  throw new Error('declare what a route takes with defineRoute, not with a Fastify schema');
 }
 
 export function createServer(options: ServerOptions): FastifyInstance {
@@ -72,12 +71,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
-    // Asking for every request would be for nothing when nobody is trusted.
+    // Without trusted proxies the check would cost time on every request for nothing.
     trustProxy: trustsAnybody(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
     rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
-    // The query is read where its errors can be answered.
+    // run-route.ts reads the query, where an error becomes a problem response.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
-    // Routes check what they are given themselves; without these Fastify loads compilers for schemas that nobody hands it.
+    // Routes validate with zod; without these Fastify would load schema compilers that nothing uses.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
@@ -129,7 +128,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
 
   const streams = createEventStreams({ logger, publicUrl });
-  // Without this a stream that goes on would keep the server from stopping.
+  // An open stream would keep the server from stopping.
   app.addHook('preClose', async () => streams.close());
   const longAnswers = createLongAnswers({ logger, limits: options.longAnswerLimits });
   app.register(async (api) => registerApi(api, options, { streams, longAnswers }), { prefix: apiPrefix });
@@ -176,12 +175,12 @@ function readWith(parse: (bytes: Buffer, type: string | undefined) => unknown) {
   };
 }
 
-/** Of the API alone: a page may link to what lies beside it. A signature is checked over the address as it was sent. */
+/** Only for the API: pages have relative links. Signatures are checked over the address as it was sent. */
 function withoutTrailingSlash(url: string): string {
   return url.startsWith(`${apiPrefix}/`) ? url.replace(/^([^?]*[^/?])\/(?=\?|$)/, '$1') : url;
 }
 
-/** An address that exists answers a method it does not have with 405, and OPTIONS with what it has. */
+/** Answers a method that the path does not have with 405, and OPTIONS with the methods that it has. */
 function refuseOtherMethods(api: FastifyInstance, path: string, group: readonly Route[]): void {
   const taken = group.map((route) => route.spec.method);
   const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
@@ -201,7 +200,7 @@ function groupByPath(routes: readonly Route[]): Map<string, Route[]> {
   return groups;
 }
 
-/** Whether it is for us to look at: what somebody else's server does not do is told by a 502 or 504, and is not ours. */
+/** A 502 or 504 reports the failure of somebody else's server, which is not ours to look into. */
 function isOurs({ status }: Problem): boolean {
   return status >= 500 && status !== 502 && status !== 504;
 }

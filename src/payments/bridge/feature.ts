@@ -1,10 +1,9 @@
-import { z } from 'zod';
+import { parseUnits } from 'viem';
 import type { Feature } from '../../kernel/feature.ts';
 import { pictureOf } from '../../kernel/sagas/public-status.ts';
 import { defineSettings, type Mode } from '../../kernel/settings.ts';
 import { type ChainId, chainIds, chains, homeChain } from '../../money/catalogue.ts';
 import { counted } from '../../money/in-words.ts';
-import { amountFromText } from '../../money/parse-amount.ts';
 import { bridgeHandler } from './advance-bridge.ts';
 import { type CarryHomeParts, startCarryingHome } from './carry-home.ts';
 import { bridgeEvents } from './events.ts';
@@ -14,14 +13,14 @@ import { bridgeSaga } from './saga.ts';
 import { crossChainWalletRoutes } from './wallet-routes.ts';
 
 interface BridgeSettings {
-  /** The smallest deposit on another chain that is moved to the home chain, in atomic units of USDC. */
+  /** The smallest deposit on each chain that is carried to the home chain, in atomic units of USDC; otherwise 1. */
   readonly carryMinimum: ReadonlyMap<ChainId, bigint>;
 }
 
-const usualMinimums = chainIds
-  .filter((id) => id !== homeChain)
-  .map((id) => `${id}=${chains[id].carryHomeFrom}`)
-  .join(',');
+/** A smaller deposit is not worth the gas of carrying it home. In the sandbox gas is free. */
+const liveMinimums = new Map(
+  chainIds.filter((id) => id !== homeChain).map((id) => [id, parseUnits(chains[id].carryHomeFrom, 6)] as const),
+);
 
 export const bridge: Feature<{
   settings: BridgeSettings;
@@ -30,17 +29,8 @@ export const bridge: Feature<{
 }> = {
   name: 'bridge',
   settings: defineSettings({
-    variables: { CARRY_HOME_MINIMUM: z.string().transform(readMinimums).optional() },
-    readme: [
-      `| \`CARRY_HOME_MINIMUM\` | \`${usualMinimums}\`; in the sandbox everything | from which USDC amount a deposit on another chain is carried to Polygon |`,
-    ],
-    harmless: ['CARRY_HOME_MINIMUM'],
-    read: ({ CARRY_HOME_MINIMUM }, mode) => ({
-      carryMinimum: new Map([
-        ...(mode === 'sandbox' ? [] : readPairs(usualMinimums).pairs),
-        ...(CARRY_HOME_MINIMUM ?? []),
-      ]),
-    }),
+    variables: {},
+    read: (_env, mode) => ({ carryMinimum: mode === 'sandbox' ? new Map() : liveMinimums }),
   }),
   chapters: [
     {
@@ -58,23 +48,3 @@ export const bridge: Feature<{
       { pollMs: mode === 'sandbox' ? 1_000 : 30_000 },
     ),
 };
-
-function readMinimums(text: string, context: z.RefinementCtx): ReadonlyMap<ChainId, bigint> {
-  const { pairs, unclear } = readPairs(text);
-  if (unclear !== undefined) {
-    context.addIssue({ code: 'custom', message: 'must be a list such as ETH=25,BASE=1' });
-  }
-  return new Map(pairs);
-}
-
-function readPairs(text: string): { readonly pairs: [ChainId, bigint][]; readonly unclear?: string } {
-  const pairs: [ChainId, bigint][] = [];
-  for (const part of text.split(',')) {
-    const [name = '', amount = '', ...more] = part.trim().split('=');
-    const chain = chainIds.find((id) => id === name && id !== homeChain);
-    const parsed = amountFromText('USDC', amount);
-    if (chain === undefined || !parsed.ok || more.length > 0) return { pairs, unclear: part };
-    pairs.push([chain, parsed.amount.atomic]);
-  }
-  return { pairs };
-}

@@ -16,7 +16,7 @@ import type { Database } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { GatherHook } from '../../kernel/hook.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
-import { defineSettings, type Mode, notGiven, wholeNumber } from '../../kernel/settings.ts';
+import { defineSettings, type Mode, wholeNumber } from '../../kernel/settings.ts';
 import { assets, holdings } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
@@ -29,7 +29,7 @@ import { depositRoutes } from './routes.ts';
 import { startWatchers } from './watch-chains.ts';
 
 interface DepositSettings {
-  /** How much one node is believed; without it, everything. */
+  /** Undefined: a single node is believed whatever it says. */
   readonly oneNodeLimit: OneNodeLimit | undefined;
 }
 
@@ -41,7 +41,10 @@ interface DepositWork extends SweepParts {
   readonly gatherHook: GatherHook;
 }
 
-/** In live mode: whoever sets more means that one node is believed whatever it says. */
+/** Below every limit that can be set. The default depends on the mode. */
+const notGiven = -1;
+
+/** In live mode: a higher limit would believe a single node whatever it says. */
 const mostOnOneNode = 100_000;
 
 const stable = holdings.filter((asset) => assets[asset].worthAtMost === 1n);
@@ -60,9 +63,16 @@ export const deposits: Feature<{
   hooks: [underWay.on(depositsUnderWay)],
   settings: defineSettings({
     variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
-    readme: [
-      `| \`DEPOSIT_ONE_NODE_LIMIT\` | live \`1000\`, sandbox none | what arrives on a chain above this (in ${listed(stable, 'or')}; ${listed(others, 'or')} count as 1000), or beyond twice as much in an hour, is credited only when nodes of two providers in \`RPC_URLS_…\` show it, on rollups in a finalized block; otherwise it is held for \`paywright deposits\`. Live takes 100000 at most |`,
-    ],
+    docs: {
+      room: 'Deposits',
+      rows: {
+        DEPOSIT_ONE_NODE_LIMIT: {
+          usual: 'live: `1000`, sandbox: none',
+          does: `The largest deposit, in ${listed(stable, 'or')}, that is credited on the word of a single node; ${listed(others, 'or')} count as 1000. A larger deposit, or more than twice as much in an hour, needs two providers in \`RPC_URLS_…\` and on rollups a finalized block. Otherwise it is held for \`paywright deposits\`.`,
+          change: 'To trust a node with more or less. Live mode takes at most 100000.',
+        },
+      },
+    },
     harmless: ['DEPOSIT_ONE_NODE_LIMIT'],
     read({ DEPOSIT_ONE_NODE_LIMIT: given }, mode) {
       if (given !== notGiven) return { oneNodeLimit: oneNodeLimit(given) };
@@ -70,7 +80,7 @@ export const deposits: Feature<{
     },
     refuseLive: ({ DEPOSIT_ONE_NODE_LIMIT: given }) =>
       given > mostOnOneNode
-        ? [`DEPOSIT_ONE_NODE_LIMIT is unsafe: one node could invent that much; at most ${mostOnOneNode}`]
+        ? [`DEPOSIT_ONE_NODE_LIMIT is unsafe: a single node could invent that much; set at most ${mostOnOneNode}`]
         : [],
   }),
   commands: (program, tools) =>

@@ -2,7 +2,6 @@ import { underWay } from '../../accounts/closing/on-account-closing.ts';
 import { depositsCredited } from '../../custody/watch/on-deposits.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import { defineSettings, wholeNumber } from '../../kernel/settings.ts';
 import { addCardNotices, type CardNoticeParts } from './card-notices.ts';
 import { completeLinks } from './complete-links.ts';
 import { fundingEvents } from './events.ts';
@@ -12,24 +11,15 @@ import type { FundingParts } from './parts.ts';
 import { fundingRoutes } from './routes.ts';
 import { linkPicture } from './states.ts';
 
-interface FundingSettings {
-  /** The most that one link may ask for, in whole units. */
-  readonly maximum: bigint;
-}
+/** The most that one link may ask for, in whole USDC or EURC: more is a typing error. */
+const maximum = 100_000n;
 
 export const funding: Feature<{
-  settings: FundingSettings;
   serving: Omit<FundingParts, 'maximum'>;
   pages: CardNoticeParts;
   working: LookParts & { readonly logger: Logger };
 }> = {
   name: 'funding',
-  settings: defineSettings({
-    variables: { FUNDING_MAXIMUM: wholeNumber(1, 900_000_000, 100_000) },
-    readme: ['| `FUNDING_MAXIMUM` | `100000` | the most that one funding link may ask for, in USDC or EURC |'],
-    harmless: ['FUNDING_MAXIMUM'],
-    read: ({ FUNDING_MAXIMUM }) => ({ maximum: BigInt(FUNDING_MAXIMUM) }),
-  }),
   chapters: [
     {
       name: 'Funding',
@@ -53,7 +43,7 @@ export const funding: Feature<{
       return rows.map(({ id }) => ({ kind: 'funding', id }));
     }),
   ],
-  routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }, { maximum }) =>
+  routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }) =>
     fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],
   pages: addCardNotices,

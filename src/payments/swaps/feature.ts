@@ -1,7 +1,5 @@
-import { z } from 'zod';
 import type { Feature } from '../../kernel/feature.ts';
 import { pictureOf } from '../../kernel/sagas/public-status.ts';
-import { defineSettings } from '../../kernel/settings.ts';
 import { listed } from '../../money/in-words.ts';
 import { swapHandler } from './advance-swap.ts';
 import { swapEvents } from './events.ts';
@@ -10,25 +8,14 @@ import { type SwapRouteParts, swapRoutes } from './routes.ts';
 import { swapSaga } from './saga.ts';
 import { swapTokens } from './tokens.ts';
 
-interface SwapSettings {
-  /** The time from acceptance to the deadline. */
-  readonly validSeconds: number;
-}
+/** A swap that is not done after 20 minutes gives the amount and its fee back. */
+const validSeconds = 1_200;
 
 export const swaps: Feature<{
-  settings: SwapSettings;
   serving: Omit<SwapRouteParts, 'validSeconds'>;
   working: SwapParts;
 }> = {
   name: 'swaps',
-  settings: defineSettings({
-    variables: { SWAP_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(1_200) },
-    readme: [
-      '| `SWAP_DEADLINE_SECONDS` | `1200` | how long a swap may take from being accepted; after that the amount comes back with its fee |',
-    ],
-    harmless: ['SWAP_DEADLINE_SECONDS'],
-    read: ({ SWAP_DEADLINE_SECONDS }) => ({ validSeconds: SWAP_DEADLINE_SECONDS }),
-  }),
   chapters: [
     {
       name: 'Swaps',
@@ -38,5 +25,5 @@ export const swaps: Feature<{
   ],
   events: swapEvents,
   sagas: [{ saga: swapSaga, handler: swapHandler }],
-  routes: (parts, { validSeconds }) => swapRoutes({ ...parts, validSeconds }),
+  routes: (parts) => swapRoutes({ ...parts, validSeconds }),
 };

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { accountClosing, underWay } from '../../accounts/closing/on-account-closing.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
@@ -22,16 +21,17 @@ import { orderSaga } from './saga.ts';
 import { type SaleParts, saleRoutes } from './sale-routes.ts';
 import { orderPicture } from './state-picture.ts';
 
-interface OrderSettings {
-  /** How long the shop has to accept an order. */
-  readonly validSeconds: number;
-  /** How long after that a shop that may have accepted the order has to confirm it. */
-  readonly voidSeconds: number;
-  /** Limit on signed requests per shop and minute. */
-  readonly shopPerMinute: number;
-  /** How long a purchase waits for the shop before the response says `pending`. */
-  readonly waitSeconds: number;
-}
+/** No environment variable changes these; a test may. */
+const settings = {
+  /** A buyer's request waits this long for the shop and is then answered as pending. */
+  waitSeconds: 10,
+  /** A shop has 15 minutes to take an order. After that the money comes back, unless the shop may have taken it. */
+  validSeconds: 900,
+  /** A shop that may have taken it has another day, which outlasts an outage, to say so. Then the order is void. */
+  voidSeconds: 86_400,
+  /** Signed requests per minute of one shop: ten a second is a busy shop. */
+  shopPerMinute: 600,
+};
 
 interface OrderServing extends OrderParts, Omit<BuyParts, 'merchants'>, SaleParts, Omit<RedeemParts, 'shopPerMinute'> {
   readonly db: Database;
@@ -41,7 +41,7 @@ interface OrderServing extends OrderParts, Omit<BuyParts, 'merchants'>, SalePart
 }
 
 export const orders: Feature<{
-  settings: OrderSettings;
+  settings: typeof settings;
   serving: OrderServing;
   pages: { readonly publicUrl: () => string };
   working: OrderParts;
@@ -49,32 +49,7 @@ export const orders: Feature<{
 }> = {
   name: 'orders',
   hooks: [accountClosing.on(eraseAddressesOf), underWay.on(openSalesOf)],
-  settings: defineSettings({
-    variables: {
-      ORDER_ANSWER_SECONDS: z.coerce.number().int().min(1).max(25).default(10),
-      ORDER_DEADLINE_SECONDS: z.coerce.number().int().min(30).max(86_400).default(900),
-      ORDER_REDEMPTIONS_PER_MINUTE: z.coerce.number().int().min(1).max(1_000_000).default(600),
-      ORDER_LAST_DEADLINE_SECONDS: z.coerce.number().int().min(60).max(2_592_000).default(86_400),
-    },
-    readme: [
-      '| `ORDER_ANSWER_SECONDS` | `10` | how long a purchase waits for the shop before it is answered as pending |',
-      '| `ORDER_DEADLINE_SECONDS` | `900` | how long a shop may take to take an order; after that all the money comes back, unless the shop may have taken it |',
-      '| `ORDER_LAST_DEADLINE_SECONDS` | `86400` | how long after that a shop that may have taken an order has to say so; then the order is void and all the money comes back |',
-      '| `ORDER_REDEMPTIONS_PER_MINUTE` | `600` | signed requests a minute of one shop, by its domain |',
-    ],
-    harmless: [
-      'ORDER_ANSWER_SECONDS',
-      'ORDER_DEADLINE_SECONDS',
-      'ORDER_LAST_DEADLINE_SECONDS',
-      'ORDER_REDEMPTIONS_PER_MINUTE',
-    ],
-    read: (env) => ({
-      waitSeconds: env.ORDER_ANSWER_SECONDS,
-      validSeconds: env.ORDER_DEADLINE_SECONDS,
-      voidSeconds: env.ORDER_LAST_DEADLINE_SECONDS,
-      shopPerMinute: env.ORDER_REDEMPTIONS_PER_MINUTE,
-    }),
-  }),
+  settings: defineSettings({ variables: {}, read: () => settings }),
   chapters: [
     {
       name: 'Selling',
@@ -85,15 +60,15 @@ export const orders: Feature<{
   events: orderEvents,
   commands: (program, { withMoney, say }) => addOrderCommands(program, withMoney, say),
   sagas: [{ saga: orderSaga, handler: (parts) => orderHandler(parts) }],
-  routes: (parts, settings) => {
+  routes: (parts, own) => {
     const { db, once, ledger, shops } = parts;
-    const decided = createOrderWaits(db, settings.waitSeconds * 1_000);
+    const decided = createOrderWaits(db, own.waitSeconds * 1_000);
     return [
-      buyRoute({ ...parts, merchants: shops.merchants, ...settings, decided }),
+      buyRoute({ ...parts, merchants: shops.merchants, ...own, decided }),
       ...orderRoutes(db),
       cancelRoute({ ...parts, decided }),
       ...saleRoutes({ db, once, ledger }),
-      redeemRoute({ ...parts, ...settings }),
+      redeemRoute({ ...parts, ...own }),
     ];
   },
   schedules: ({ db }) => [eraseShippedAddressesSchedule(db)],

@@ -12,8 +12,11 @@ import { purchaseRoutes } from './routes.ts';
 import { purchaseSaga } from './saga.ts';
 import { purchasePicture } from './state-picture.ts';
 
-/** Seconds. A job that asks a seller again has thirty for everything. */
-const mostTimeout = 25;
+/** Each of a seller's two answers. Both must fit into the request, and a job that asks again has thirty seconds in all. */
+const timeoutMs = 20_000;
+
+/** A seller can take a payment for five minutes, so money is held no longer than that for one that does not. */
+const holdSeconds = 300;
 
 interface PurchaseServing extends Omit<BuyParts, keyof PurchaseSettings | 'calls'> {
   readonly shops: Pick<Shopping, 'merchants'>;
@@ -27,20 +30,21 @@ export const purchases: Feature<{
   name: 'purchases',
   sealed: [{ purpose: 'purchases', columns: [{ table: 'purchase_requests', key: ['purchase_id'], column: 'sealed' }] }],
   settings: defineSettings({
-    variables: {
-      NANO_PAY_TIMEOUT_SECONDS: wholeNumber(1, mostTimeout, 20),
-      NANO_PAY_HOLD_SECONDS: wholeNumber(15, 3_600, 300),
-      NANO_PAY_FLOAT: wholeNumber(1, 1_000_000, 1_000),
+    variables: { NANO_PAY_FLOAT: wholeNumber(1, 1_000_000, 1_000) },
+    docs: {
+      room: 'Paid calls (x402)',
+      rows: {
+        NANO_PAY_FLOAT: {
+          usual: '`1000`',
+          does: 'The USDC that the treasury keeps in the wallet that pays sellers. One call cannot cost more.',
+          change: 'When single calls cost more, or to keep less in that wallet.',
+        },
+      },
     },
-    readme: [
-      '| `NANO_PAY_TIMEOUT_SECONDS` | `20` | `POST /nano/pay`: how long a seller has for each of its two answers; at most 25 |',
-      '| `NANO_PAY_HOLD_SECONDS` | `300` | how long a seller can take a payment at most, and so how long money can be held for one that does not |',
-      '| `NANO_PAY_FLOAT` | `1000` | USDC that the treasury keeps in the wallet that pays sellers; one call cannot cost more |',
-    ],
-    harmless: ['NANO_PAY_TIMEOUT_SECONDS', 'NANO_PAY_HOLD_SECONDS', 'NANO_PAY_FLOAT'],
-    read: ({ NANO_PAY_TIMEOUT_SECONDS, NANO_PAY_HOLD_SECONDS, NANO_PAY_FLOAT }) => ({
-      timeoutMs: NANO_PAY_TIMEOUT_SECONDS * 1_000,
-      mostSeconds: NANO_PAY_HOLD_SECONDS,
+    harmless: ['NANO_PAY_FLOAT'],
+    read: ({ NANO_PAY_FLOAT }) => ({
+      timeoutMs,
+      mostSeconds: holdSeconds,
       float: amountOf('USDC', BigInt(NANO_PAY_FLOAT) * 1_000_000n),
     }),
   }),

@@ -55,20 +55,34 @@ export const nano: Feature<{
   name: 'nano',
   settings: defineSettings({
     variables: {
-      NANO_SETTLE_SECONDS: wholeNumber(1, 120, 0),
       NANO_CREDIT_PER_PAYER: usdc('1'),
       NANO_PAYER_PER_MINUTE: wholeNumber(0, 1_000_000, 600),
       X402_FACILITATOR_URL: url('http:', 'https:').optional(),
     },
-    readme: [
-      '| `NANO_SETTLE_SECONDS` | `5`, live `60` | how long payments for calls gather before one transaction settles them |',
-      '| `NANO_CREDIT_PER_PAYER` | `1` | USDC that one wallet may be served before its payments have arrived; beyond it a payment settles first |',
-      '| `NANO_PAYER_PER_MINUTE` | `600` | paid calls a minute of one wallet; 0 is unlimited, which live mode refuses |',
-      '| `X402_FACILITATOR_URL` | none | somebody else who checks and settles payments; without it the service does both itself |',
-    ],
-    harmless: ['NANO_SETTLE_SECONDS', 'NANO_CREDIT_PER_PAYER', 'NANO_PAYER_PER_MINUTE'],
+    docs: {
+      room: 'Paid calls (x402)',
+      rows: {
+        NANO_CREDIT_PER_PAYER: {
+          usual: '`1`',
+          does: 'The USDC that one wallet may be served before its payments are settled. Beyond it a payment settles before the call is served.',
+          change: 'To risk less, or to serve busy payers faster.',
+        },
+        NANO_PAYER_PER_MINUTE: {
+          usual: '`600`',
+          does: 'Paid calls per minute of one wallet. 0 is unlimited, which live mode refuses.',
+          change: 'When an honest payer calls more often.',
+        },
+        X402_FACILITATOR_URL: {
+          usual: 'none: the service checks and settles payments itself',
+          does: 'An x402 facilitator that checks and settles the payments for your calls.',
+          change: 'When another company should settle for you.',
+        },
+      },
+    },
+    harmless: ['NANO_CREDIT_PER_PAYER', 'NANO_PAYER_PER_MINUTE'],
     read: (env, mode) => ({
-      settleSeconds: env.NANO_SETTLE_SECONDS || (mode === 'sandbox' ? 5 : 60),
+      // A minute of payments shares the gas of one transaction. In the sandbox gas is free and a person waits.
+      settleSeconds: mode === 'sandbox' ? 5 : 60,
       mostCredit: env.NANO_CREDIT_PER_PAYER,
       payerPerMinute: env.NANO_PAYER_PER_MINUTE,
       facilitatorUrl: env.X402_FACILITATOR_URL,
@@ -77,7 +91,7 @@ export const nano: Feature<{
       ...(env.NANO_PAYER_PER_MINUTE === 0 ? ['NANO_PAYER_PER_MINUTE is unsafe: 0 would be no limit at all'] : []),
       ...(env.X402_FACILITATOR_URL?.startsWith('http:') === true
         ? [
-            'X402_FACILITATOR_URL is unsafe: it must begin with https://, or whoever listens could say that everything is paid',
+            'X402_FACILITATOR_URL is unsafe: it must begin with https://, or a listener could claim that everything is paid',
           ]
         : []),
     ],

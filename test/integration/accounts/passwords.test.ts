@@ -18,9 +18,9 @@ const service = useService({
   env: {
     SANDBOX_AUTO_VERIFY: 'false',
     PAYWRIGHT_SECRET: secret,
-    SIGN_IN_LONGEST_DELAY_SECONDS: '1',
     TRUSTED_PROXIES: '127.0.0.1',
   },
+  settings: { accounts: { longestDelayMs: 1_000 } },
   say: (line) => said.push(line),
 });
 const secrets: Secrets = createSecrets(secret);

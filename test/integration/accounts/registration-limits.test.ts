@@ -8,7 +8,10 @@ import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createSecrets } from '../../../src/kernel/secrets/secrets.ts';
 import { useService } from '../../support/service.ts';
 
-const service = useService({ env: { REGISTRATIONS_PER_DAY_PER_NETWORK: '3', TRUSTED_PROXIES: '127.0.0.1' } });
+const service = useService({
+  env: { TRUSTED_PROXIES: '127.0.0.1' },
+  settings: { accounts: { registrationsPerNetwork: 3 } },
+});
 
 const register = (email: string, ip: string) =>
   service.client.request('POST', '/agent/register', {

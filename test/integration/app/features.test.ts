@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { main } from '../../../src/app/cli.ts';
 import { features } from '../../../src/app/features.ts';
@@ -79,14 +78,4 @@ test('a name that two features declare is refused, whatever it names', () => {
   expect(() => readConfig({}, [postcards, postcards])).toThrow('the feature postcards is declared twice');
   expect(() => eventsOf([postcards, again])).toThrow('the event postcard.printed is declared twice');
   expect(() => readConfig({}, [postcards, again])).toThrow('the variable POSTCARD_GREETING is declared twice');
-});
-
-test('the README tells of every setting, in the words of its feature', () => {
-  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8').split('\n');
-  const declared = features.flatMap(({ settings }) => settings ?? []);
-  expect(declared.length).toBeGreaterThan(0);
-  for (const { variables, readme: lines } of declared) {
-    expect(readme).toEqual(expect.arrayContaining([...lines]));
-    for (const name of Object.keys(variables)) expect(lines.join('\n')).toContain(`\`${name}\``);
-  }
 });

@@ -25,11 +25,9 @@ const service = useService({
   env: {
     SANDBOX_AUTO_VERIFY: 'false',
     ALLOW_PRIVATE_HOSTS: `127.0.0.1:9,${shop.website}`,
-    // What is not decided by then is answered as pending; the one purchase that is to be takes that long.
-    ORDER_ANSWER_SECONDS: '10',
-    // Whoever has signed more than a wallet holds has done so before the first of it has left.
-    NANO_SETTLE_SECONDS: '120',
   },
+  // A payer signs more than its wallet holds before the first settlement.
+  settings: { nano: { settleSeconds: 120 } },
 });
 shop.connect(() => service.url);
 let document: OpenApiDocument;

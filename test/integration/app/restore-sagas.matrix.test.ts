@@ -49,7 +49,7 @@ const shown: Partial<Record<string, readonly string[]>> = {
   'order USDC': ['order.opened'],
 };
 
-const briefly = { NANO_PAY_TIMEOUT_SECONDS: '8' };
+const briefly = { purchases: { timeoutMs: 8_000 } };
 
 const rows = rehearsals.flatMap((row) => {
   const name = `${row.saga.name} ${row.minted.asset}`;
@@ -187,7 +187,7 @@ interface Life {
 async function liveUntil(database: OwnDatabase, place: string | undefined, passed: Set<string>): Promise<Life> {
   let isOver = false;
   const service = await startService(database, {
-    env: briefly,
+    settings: briefly,
     checkpoint(name) {
       if (!isOver && name !== place) return;
       isOver = true;
@@ -257,7 +257,7 @@ async function putBack(
   await treasury('unknown');
   await paywright('orders', 'restored');
   await rotateSeed(treasury);
-  const service = await startService(backup, { env: briefly });
+  const service = await startService(backup, { settings: briefly });
   const db = open(backup);
   try {
     if (call !== undefined) {

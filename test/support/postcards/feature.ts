@@ -34,7 +34,6 @@ export const postcards: Feature<{
   settings: defineSettings({
     variables: { POSTCARD_GREETING: z.string().max(20, 'must be short').default('Hello') },
     harmless: ['POSTCARD_GREETING'],
-    readme: [],
     read: ({ POSTCARD_GREETING }) => ({ greeting: POSTCARD_GREETING }),
   }),
   events: [{ name: 'postcard.printed', describe: ({ details }) => ({ postcard: details }) }],

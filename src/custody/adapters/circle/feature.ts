@@ -44,9 +44,21 @@ export const circle: Feature<{ settings: CircleSettings | undefined; pages: Circ
       CIRCLE_BASE_URL: url('http:', 'https:').optional(),
     },
     harmless: ['WALLET_PROVIDER'],
-    readme: [
-      '| `WALLET_PROVIDER` | `keys` | or `circle`, with `CIRCLE_API_KEY` and `CIRCLE_ENTITY_SECRET` (`CIRCLE_BASE_URL` for another address) |',
-    ],
+    docs: {
+      room: 'Custody',
+      rows: {
+        WALLET_PROVIDER: {
+          usual: '`keys`',
+          does: 'Chooses who holds the wallet keys: `keys` derives them from a seed sealed with `PAYWRIGHT_SECRET`, `circle` uses Circle’s developer-controlled wallets.',
+          change: 'When Circle should hold the keys.',
+        },
+        'CIRCLE_API_KEY, CIRCLE_ENTITY_SECRET, CIRCLE_BASE_URL': {
+          usual: 'none, none, Circle’s own address',
+          does: 'The credentials of your Circle account, and the address of its API.',
+          change: 'With `WALLET_PROVIDER=circle`. The address changes only in tests.',
+        },
+      },
+    },
     read({ WALLET_PROVIDER, CIRCLE_API_KEY, CIRCLE_ENTITY_SECRET, CIRCLE_BASE_URL }) {
       if (WALLET_PROVIDER === 'keys') return undefined;
       if (CIRCLE_API_KEY === undefined || CIRCLE_ENTITY_SECRET === undefined) {

@@ -11,9 +11,16 @@ export const denyList: Feature<{ settings: DenyListSettings }> = {
   name: 'deny-list',
   settings: defineSettings({
     variables: { DENY_LIST_FILE: z.string().optional() },
-    readme: [
-      '| `DENY_LIST_FILE` | `none`; live: must be said | addresses that no money goes to, one a line, `#` for comments; read again when it changes; one without an address is refused. `none`: nobody is screened |',
-    ],
+    docs: {
+      room: 'Custody',
+      rows: {
+        DENY_LIST_FILE: {
+          usual: '`none`',
+          does: 'A file with the addresses that no money goes to, one per line, with `#` for comments. The service reads it again when it changes, and refuses a file without an address. `none` screens no address.',
+          change: 'Always in live mode, which wants a file or an explicit `none`.',
+        },
+      },
+    },
     read: ({ DENY_LIST_FILE }) => ({ file: DENY_LIST_FILE === 'none' ? undefined : DENY_LIST_FILE }),
     refuseLive: (env) =>
       missing(env, { DENY_LIST_FILE: 'addresses that no money goes to (DENY_LIST_FILE=none if there are none)' }),

@@ -179,7 +179,10 @@ async function feesOfReplacement(network: Network, newest: Attempt): Promise<Gas
   const { id, feeCeiling } = network;
   try {
     const fees = bumpFees(newest, await suggestFees(network), feeCeiling);
-    return fees ?? new FeesAboveCeiling(`a higher fee on ${id} would be above FEE_CEILING_GWEI or TIP_CEILING_GWEI`);
+    return (
+      fees ??
+      new FeesAboveCeiling(`a higher fee on ${id} would be above FEE_CEILING_GWEI or the highest tip for the chain`)
+    );
   } catch (error) {
     if (error instanceof FeesAboveCeiling) return error;
     throw error;

@@ -128,7 +128,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     ]);
     // A contract may use the whole gas limit, so no transaction gets more than ours ever need.
     if (gas > feeCeiling.gasLimit) {
-      throw aboveCeiling(`${network.id} estimates ${gas} gas, and GAS_LIMIT_CEILING allows ${feeCeiling.gasLimit}`);
+      throw aboveCeiling(`${network.id} estimates ${gas} gas, and at most ${feeCeiling.gasLimit} is allowed`);
     }
     if (mostGas !== undefined && gas > mostGas) throw takesTooMuchGas();
     const gasLimit = mostGas ?? smaller((gas * 3n) / 2n, feeCeiling.gasLimit);

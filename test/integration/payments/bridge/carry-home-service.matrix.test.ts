@@ -8,7 +8,17 @@ import { useService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 
 const receiver = await startReceiver();
-const service = useService({ env: { CARRY_HOME_MINIMUM: 'ARB=5,BASE=5', ALLOW_PRIVATE_HOSTS: receiver.host } });
+const service = useService({
+  env: { ALLOW_PRIVATE_HOSTS: receiver.host },
+  settings: {
+    bridge: {
+      carryMinimum: new Map([
+        ['ARB', 5_000_000n],
+        ['BASE', 5_000_000n],
+      ]),
+    },
+  },
+});
 
 async function newAccount() {
   const { key, handle } = await service.client.register();

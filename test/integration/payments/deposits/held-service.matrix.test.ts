@@ -10,7 +10,7 @@ import { useService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 
 // One node, which is believed nothing: whatever arrives waits for the operator.
-const service = useService({ env: { DEPOSIT_ONE_NODE_LIMIT: '0', NANO_SETTLE_SECONDS: '1' } });
+const service = useService({ env: { DEPOSIT_ONE_NODE_LIMIT: '0' }, settings: { nano: { settleSeconds: 1 } } });
 let shop: Shopfront;
 let client: Client;
 

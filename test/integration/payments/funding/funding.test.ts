@@ -5,7 +5,7 @@ import { startReceiver } from '../../../support/receiver.ts';
 import { useService } from '../../../support/service.ts';
 
 const receiver = await startReceiver();
-const service = useService({ env: { ALLOW_PRIVATE_HOSTS: receiver.host, FUNDING_MAXIMUM: '100000' } });
+const service = useService({ env: { ALLOW_PRIVATE_HOSTS: receiver.host } });
 const { db } = service.database;
 
 let ada: TestAccount;

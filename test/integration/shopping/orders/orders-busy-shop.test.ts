@@ -6,7 +6,8 @@ import { refuse, startUcpMerchant } from '../../../support/ucp-merchant.ts';
 const shop = await startUcpMerchant();
 // One of the three requests of this address was the registration of the buyer.
 const world = useOrders(shop, {
-  env: { RATE_LIMIT_ANONYMOUS_PER_MINUTE: '3', ORDER_REDEMPTIONS_PER_MINUTE: '6' },
+  env: { RATE_LIMIT_ANONYMOUS_PER_MINUTE: '3' },
+  settings: { orders: { shopPerMinute: 6 } },
 });
 const { service, buy } = world;
 

@@ -19,7 +19,8 @@ const shop = await startUcpMerchant();
 const hooked = await startUcpMerchant();
 // None of these shops decides anything before the buyer has an answer, so it may come soon.
 const world = useOrders(shop, {
-  env: { ALLOW_PRIVATE_HOSTS: `${shop.website},${hooked.website}`, ORDER_ANSWER_SECONDS: '1' },
+  env: { ALLOW_PRIVATE_HOSTS: `${shop.website},${hooked.website}` },
+  settings: { orders: { waitSeconds: 1 } },
 });
 const { service, db, buy, balance, orderOf, owedToShop, expectSound, untilDecided } = world;
 

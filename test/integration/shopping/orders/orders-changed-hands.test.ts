@@ -24,9 +24,9 @@ const [anyShop] = shops as [UcpMerchant];
 const world = useOrders(anyShop, {
   env: {
     ALLOW_PRIVATE_HOSTS: shops.map(({ website }) => website).join(),
-    ORDER_ANSWER_SECONDS: '1',
     PAYWRIGHT_SECRET: operatorsSecret,
   },
+  settings: { orders: { waitSeconds: 1 } },
 });
 const { service, db, buy, balance, orderOf, expectSound } = world;
 for (const shop of shops) shop.connect(() => service.url);

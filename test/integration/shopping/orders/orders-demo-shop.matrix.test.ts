@@ -3,7 +3,7 @@ import { createClient } from '../../../support/client.ts';
 import { oneOfMany } from '../../../support/matrix.ts';
 import { useService } from '../../../support/service.ts';
 
-const service = useService({ env: { ORDER_ANSWER_SECONDS: '25' } });
+const service = useService({ settings: { orders: { waitSeconds: 25 } } });
 
 const mug = { website: 'demo-shop.example', productTitle: 'Stoneware Mug, Sea', productBrand: 'Alder Pottery' };
 

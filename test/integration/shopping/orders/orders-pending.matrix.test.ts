@@ -14,7 +14,7 @@ import {
 
 const shop = await startUcpMerchant();
 // None of these shops decides anything before the buyer has his answer, so it may come soon.
-const world = useOrders(shop, { env: { ORDER_ANSWER_SECONDS: '1' } });
+const world = useOrders(shop, { settings: { orders: { waitSeconds: 1 } } });
 const { service, db, buy, expectSound } = world;
 
 afterEach(expectSound);

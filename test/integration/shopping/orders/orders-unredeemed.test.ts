@@ -8,7 +8,7 @@ import { useOrders } from '../../../support/orders.ts';
 import { complete, type MerchantCall, startUcpMerchant } from '../../../support/ucp-merchant.ts';
 
 const shop = await startUcpMerchant();
-const world = useOrders(shop, { env: { ORDER_ANSWER_SECONDS: '1' } });
+const world = useOrders(shop, { settings: { orders: { waitSeconds: 1 } } });
 const { service, db, buy, balance, orderOf, owedToShop, letExpire, untilDecided, expectSound } = world;
 const ledger = createLedger({ db, logger: createLogger('silent') });
 afterAll(() => ledger.stop());

@@ -22,11 +22,8 @@ const seller = await startSeller();
 /** Longer than all of this takes on a slow machine: what nobody takes is held until the last test lets the time pass. */
 const holdSeconds = 600;
 const service = useService({
-  env: {
-    ALLOW_PRIVATE_HOSTS: seller.host,
-    NANO_PAY_TIMEOUT_SECONDS: '10',
-    NANO_PAY_HOLD_SECONDS: String(holdSeconds),
-  },
+  env: { ALLOW_PRIVATE_HOSTS: seller.host },
+  settings: { purchases: { timeoutMs: 10_000, mostSeconds: holdSeconds } },
 });
 
 let ada: string;

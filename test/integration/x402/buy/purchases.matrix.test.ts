@@ -20,7 +20,10 @@ import { useService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 
 const seller = await startSeller();
-const service = useService({ env: { ALLOW_PRIVATE_HOSTS: seller.host, NANO_PAY_TIMEOUT_SECONDS: '25' } });
+const service = useService({
+  env: { ALLOW_PRIVATE_HOSTS: seller.host },
+  settings: { purchases: { timeoutMs: 25_000 } },
+});
 
 let ada: string;
 let facilitator: Facilitator;

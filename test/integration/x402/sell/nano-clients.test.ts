@@ -12,7 +12,7 @@ import { useService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 
 // The clients that people use, as they come from the registry.
-const service = useService({ env: { NANO_SETTLE_SECONDS: '1' } });
+const service = useService({ settings: { nano: { settleSeconds: 1 } } });
 let shop: Shopfront;
 let handle: string;
 beforeAll(async () => {

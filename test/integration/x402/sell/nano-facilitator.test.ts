@@ -31,7 +31,6 @@ const { service, client, shop } = useNano({
   env: {
     X402_FACILITATOR_URL: `http://127.0.0.1:${port}/f`,
     ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}`,
-    NANO_SETTLE_SECONDS: '1',
   },
 });
 beforeEach(() => {

@@ -29,7 +29,10 @@ test('a payer whose payment has moved owes nothing while the logs of it are late
   if (settings === undefined) throw new Error('Polygon is not running');
   const node = await startUnrulyRpc('MATIC', settings);
   await db.query("UPDATE sandbox.chains SET url = $1 WHERE chain = 'MATIC'", [node.url]);
-  const service = await startService(database, { env: { NANO_SETTLE_SECONDS: '1', NANO_PAYER_PER_MINUTE: '0' } });
+  const service = await startService(database, {
+    env: { NANO_PAYER_PER_MINUTE: '0' },
+    settings: { nano: { settleSeconds: 1 } },
+  });
   onTestFinished(() => service.stop());
   const { client } = service;
   const shop = await openShopfront(database);

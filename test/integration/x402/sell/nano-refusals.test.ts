@@ -31,7 +31,8 @@ writeFileSync(denyList, `${denied.address} # has stolen\n`);
 
 // Nothing is settled while a test looks whether something was charged.
 const { service, client, shop } = useNano({
-  env: { NANO_SETTLE_SECONDS: '120', NANO_PAYER_PER_MINUTE: '0', DENY_LIST_FILE: denyList },
+  env: { NANO_PAYER_PER_MINUTE: '0', DENY_LIST_FILE: denyList },
+  settings: { nano: { settleSeconds: 120 } },
 });
 let payer: PrivateKeyAccount;
 let terms: Terms;

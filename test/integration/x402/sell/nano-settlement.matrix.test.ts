@@ -25,8 +25,11 @@ import { startService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 
 // Three calls on credit, and no more before one of them has arrived.
-const env = { NANO_SETTLE_SECONDS: '2', NANO_PAYER_PER_MINUTE: '0', NANO_CREDIT_PER_PAYER: '0.0003' };
-const { service, client, shop, reaches } = useNano({ env });
+const options = {
+  env: { NANO_PAYER_PER_MINUTE: '0', NANO_CREDIT_PER_PAYER: '0.0003' },
+  settings: { nano: { settleSeconds: 2 } },
+};
+const { service, client, shop, reaches } = useNano(options);
 
 const errorOf = (reply: Reply) => termsOf(reply).error;
 
@@ -187,7 +190,7 @@ describe('a process that ends between claim and answer', () => {
   });
 
   test('and two processes serve a payment once', async () => {
-    const second = await startService(service.database, { env });
+    const second = await startService(service.database, options);
     const payer = await shop.payer(1_000n);
     const terms = await askPrice(client, '/nano/search');
     const headers = paymentHeader(await sign(payer, terms), terms);

@@ -9,7 +9,16 @@ export const smtp: Feature<{ settings: SmtpOptions | undefined }> = {
   name: 'smtp',
   settings: defineSettings({
     variables: { SMTP_URL: url('smtp:', 'smtps:').optional(), MAIL_FROM: z.string().max(320).optional() },
-    readme: ['| `SMTP_URL`, `MAIL_FROM` | sandbox: console | mail with verification codes |'],
+    docs: {
+      room: 'Accounts',
+      rows: {
+        'SMTP_URL, MAIL_FROM': {
+          usual: 'the sandbox prints mails on the console',
+          does: 'The mail server and the sender of verification codes, password resets and notices.',
+          change: 'Always in live mode.',
+        },
+      },
+    },
     read: ({ SMTP_URL, MAIL_FROM }) => (SMTP_URL && MAIL_FROM ? { smtpUrl: SMTP_URL, from: MAIL_FROM } : undefined),
     refuseLive: (env) => [
       ...missing(env, {

@@ -11,9 +11,16 @@ export const twilio: Feature<{ settings: TwilioOptions | undefined }> = {
       TWILIO_AUTH_TOKEN: z.string().optional(),
       TWILIO_FROM: z.string().optional(),
     },
-    readme: [
-      '| `TWILIO_ACCOUNT_SID`, `TWILIO_AUTH_TOKEN`, `TWILIO_FROM` | sandbox: console | SMS with verification codes |',
-    ],
+    docs: {
+      room: 'Accounts',
+      rows: {
+        'TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN, TWILIO_FROM': {
+          usual: 'the sandbox prints messages on the console',
+          does: 'The Twilio account and the number that send verification codes by SMS.',
+          change: 'Always in live mode.',
+        },
+      },
+    },
     read: ({ TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken, TWILIO_FROM: from }) =>
       accountSid && authToken && from ? { accountSid, authToken, from } : undefined,
     refuseLive: (env) =>

@@ -13,7 +13,7 @@ const needed = {
   COINBASE_ONRAMP_WEBHOOK_SECRET: 'the secret of your webhook subscription at Coinbase',
 };
 
-/** On when its keys are there. */
+/** Undefined without credentials. */
 export const coinbase: Feature<{ settings: Omit<CoinbaseOptions, 'clock'> | undefined }> = {
   name: 'coinbase-onramp',
   settings: defineSettings({
@@ -31,9 +31,16 @@ export const coinbase: Feature<{ settings: Omit<CoinbaseOptions, 'clock'> | unde
       COINBASE_ONRAMP_WEBHOOK_SECRET: z.string().min(8, 'must be the secret of a webhook subscription').optional(),
       COINBASE_ONRAMP_URL: url('http:', 'https:').optional(),
     },
-    readme: [
-      '| `COINBASE_ONRAMP_KEY_ID`, `COINBASE_ONRAMP_KEY_SECRET`, `COINBASE_ONRAMP_WEBHOOK_SECRET` | off | cards through Coinbase Onramp on funding links; notices go to `/api/funding/coinbase/notices` (`COINBASE_ONRAMP_URL` for another address) |',
-    ],
+    docs: {
+      room: 'Funding by card',
+      rows: {
+        'COINBASE_ONRAMP_KEY_ID, COINBASE_ONRAMP_KEY_SECRET, COINBASE_ONRAMP_WEBHOOK_SECRET, COINBASE_ONRAMP_URL': {
+          usual: 'off',
+          does: 'The credentials of Coinbase Onramp, which takes cards on funding links. Coinbase must send its notices to `/api/funding/coinbase/notices`.',
+          change: 'To take cards through Coinbase. `COINBASE_ONRAMP_URL` names a stand-in for the sandbox.',
+        },
+      },
+    },
     read(env, mode) {
       const { COINBASE_ONRAMP_KEY_ID: keyId, COINBASE_ONRAMP_KEY_SECRET: key } = env;
       const { COINBASE_ONRAMP_WEBHOOK_SECRET: webhookSecret, COINBASE_ONRAMP_URL: elsewhere } = env;
@@ -41,7 +48,7 @@ export const coinbase: Feature<{ settings: Omit<CoinbaseOptions, 'clock'> | unde
       if (keyId === undefined || key === undefined || webhookSecret === undefined) {
         throw new Refusal(`Coinbase Onramp is half set up: ${missing(env, needed).join('; ')}.`);
       }
-      // Real money would go to an address that is nobody's.
+      // Real money would go to an address on a chain that does not exist.
       if (mode === 'sandbox' && elsewhere === undefined) {
         throw new Refusal(
           'Coinbase Onramp takes real cards: in the sandbox COINBASE_ONRAMP_URL must name what stands in for it.',

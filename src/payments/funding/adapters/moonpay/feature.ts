@@ -12,7 +12,7 @@ const needed = {
   MOONPAY_WEBHOOK_KEY: 'the webhook key, which MoonPay signs its notices with',
 };
 
-/** On when its keys are there. */
+/** Undefined without credentials. */
 export const moonpay: Feature<{ settings: Omit<MoonPayOptions, 'clock'> | undefined }> = {
   name: 'moonpay',
   settings: defineSettings({
@@ -22,9 +22,16 @@ export const moonpay: Feature<{ settings: Omit<MoonPayOptions, 'clock'> | undefi
       MOONPAY_WEBHOOK_KEY: z.string().min(8, 'must be the webhook key of a MoonPay account').optional(),
       MOONPAY_URL: url('http:', 'https:').optional(),
     },
-    readme: [
-      '| `MOONPAY_API_KEY`, `MOONPAY_SECRET_KEY`, `MOONPAY_WEBHOOK_KEY` | off | cards through MoonPay on funding links; notices go to `/api/funding/moonpay/notices` (`MOONPAY_URL` for another address) |',
-    ],
+    docs: {
+      room: 'Funding by card',
+      rows: {
+        'MOONPAY_API_KEY, MOONPAY_SECRET_KEY, MOONPAY_WEBHOOK_KEY, MOONPAY_URL': {
+          usual: 'off',
+          does: 'The credentials of MoonPay, which takes cards on funding links. MoonPay must send its notices to `/api/funding/moonpay/notices`.',
+          change: 'To take cards through MoonPay. `MOONPAY_URL` names a stand-in for the sandbox.',
+        },
+      },
+    },
     read(env, mode) {
       const { MOONPAY_API_KEY: apiKey, MOONPAY_SECRET_KEY: secretKey } = env;
       const { MOONPAY_WEBHOOK_KEY: webhookKey, MOONPAY_URL: elsewhere } = env;
@@ -32,7 +39,7 @@ export const moonpay: Feature<{ settings: Omit<MoonPayOptions, 'clock'> | undefi
       if (apiKey === undefined || secretKey === undefined || webhookKey === undefined) {
         throw new Refusal(`MoonPay is half set up: ${missing(env, needed).join('; ')}.`);
       }
-      // Real money would go to an address that is nobody's.
+      // Real money would go to an address on a chain that does not exist.
       if (mode === 'sandbox' && elsewhere === undefined) {
         throw new Refusal('MoonPay takes real cards: in the sandbox MOONPAY_URL must name what stands in for it.');
       }
