@@ -22,12 +22,16 @@ const installStamp = join(root, 'node_modules', '.paywright-install');
 const buildStamp = join(root, 'dist', '.built-from');
 const oldestNode = [20, 19];
 
+/** The npm package has no sources: it is built before it is packed, and npm installs what it depends on. */
+export const isPackage = !existsSync(join(root, 'src'));
+
 /** A failure whose message is the whole explanation: it is shown as one sentence, without a stack. */
 export class Refusal extends Error {}
 
 /** Installs and builds whatever is missing or out of date, or installs only; returns at once when nothing changed. */
 export async function prepare({ say = (line) => process.stderr.write(`${line}\n`), only } = {}) {
   refuseOldNode();
+  if (isPackage) return;
   const isReady = () => only === 'install' || isBuilt();
   if (isInstalled() && isReady()) return;
   await withLock(say, async () => {
@@ -45,6 +49,7 @@ export async function prepare({ say = (line) => process.stderr.write(`${line}\n`
 /** Says what to run when something is missing or out of date, and does nothing about it. */
 export function refuseUnprepared() {
   refuseOldNode();
+  if (isPackage) return;
   const missing = [
     ...(isInstalled() ? [] : ['the dependencies are not those of the lockfile: run npm ci']),
     ...(isBuilt() ? [] : ['the build is not one of these sources: run npm run build']),

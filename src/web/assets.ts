@@ -12,16 +12,15 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * Serves the styles, the script and the mark. Their address holds a fingerprint of all of them, so a browser may keep
- * them for good. Another fingerprint is answered too, but not to be kept: while instances are being replaced, a page
- * from one may ask the other.
+ * Serves styles, scripts and the logo. Their path contains a fingerprint of all of them, so browsers may cache them for ever. A request with another
+ * fingerprint is answered without caching: during a rolling release a page of one instance may load assets from another.
  */
 export function addAssets(app: FastifyInstance): (name: string) => string {
   const files = readdirSync(folder)
     .sort()
     .map((name) => {
       const type = types[extname(name)];
-      if (type === undefined) throw new Error(`the media type of the asset ${name} is not known`);
+      if (type === undefined) throw new Error(`the asset ${name} has an unknown media type`);
       return { name, content: createContent(readFileSync(new URL(name, folder)), type) };
     });
   const fingerprint = files

@@ -5,22 +5,22 @@ import { contentPolicy } from './content-policy.ts';
 import { html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 
-/** For the owner of a shop who has found our name in a log: our User-Agent links here. */
+/** For shop owners who find our User-Agent, which links here, in a log. */
 export function addBotPage(app: FastifyInstance, context: () => PageContext): void {
   app.get('/bot', async (_request, reply) => {
     const page = layout(
       {
         title: agentToken,
-        description: `What ${agentToken} does, and how to keep it away.`,
+        description: `What ${agentToken} does, and how to exclude it.`,
         name: 'preview',
         styles: ['preview.css'],
         body: html`
 <main id="main">
 <h1>${agentToken}</h1>
-<p class="lead">Somebody has asked an AI agent for a product, the agent has named your shop, and we have searched it: once, for that
-person, as the shop’s own search page would be used.</p>
-<p>We read what your platform offers for this, a few product pages if it offers nothing else, and the photos that are shown with
-them. We follow your <code>robots.txt</code> (RFC 9309), build no index and train no model. To keep us away, add:</p>
+<p class="lead">A person asked an AI agent for a product, and the agent searched your shop through us: once, for that person, as a visitor
+would use your search page.</p>
+<p>We use your platform’s search, or read a few product pages if there is none, and load the photos of the products that we show. We follow your
+<code>robots.txt</code> (RFC 9309), build no index and train no model. To exclude us, add:</p>
 ${codeBlock(
   'robots.txt',
   html`User-agent: ${agentToken}

@@ -1,11 +1,11 @@
 import { type Html, html } from './html.ts';
 
-/** Which class a piece of code is coloured by; the first named group that matches decides. */
+/** The name of the matching group becomes the CSS class. */
 const jsonTokens =
   /(?<key>"(?:[^"\\]|\\.)*"(?=:))|(?<text>"(?:[^"\\]|\\.)*")|(?<value>\b(?:true|false|null)\b|-?\b\d[\d.eE+-]*)/g;
 const shellTokens = /(?<text>'(?:[^']|'\\'')*'|"[^"]*")|(?<key>(?<=\s)-{1,2}[A-Za-z][\w-]*)/g;
 
-/** A block of code that scrolls inside itself; the page's script gives it a button that copies it. */
+/** page.js adds a copy button to it. */
 export function codeBlock(label: string, code: Html): Html {
   return html`<figure class="code"><figcaption>${label}</figcaption><pre tabindex="0"><code>${code}</code></pre></figure>`;
 }

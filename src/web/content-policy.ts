@@ -1,4 +1,4 @@
-/** Styles, the script and the mark come from here; everything else, and anything inline, is refused by the browser. */
+/** Allows styles, scripts and images from this service only, and nothing inline. */
 const strict: Readonly<Record<string, string>> = {
   'default-src': "'none'",
   'style-src': "'self'",
@@ -11,10 +11,10 @@ const strict: Readonly<Record<string, string>> = {
 
 export const contentPolicy = policyOf(strict);
 
-/** For a page that is told by us how things go on. */
+/** For pages that call this service by script. */
 export const livePolicy = policyOf({ ...strict, 'connect-src': "'self'" });
 
-/** For a page with a form that is sent to us. */
+/** For pages with a form. */
 export const formPolicy = policyOf({ ...strict, 'form-action': "'self'" });
 
 function policyOf(directives: Readonly<Record<string, string>>): string {

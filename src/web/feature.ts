@@ -17,9 +17,8 @@ import { addPages, type PageParts } from './pages.ts';
 import { addPreviewPage } from './preview-page.ts';
 import { addResetPage } from './reset-page.ts';
 
-/** What the pages show of a sandbox. */
 interface SandboxPages {
-  /** Where a browser on this machine finds a page of the sandbox's shops; undefined for any other page. */
+  /** The address at which a browser on this machine finds a page of the sandbox's shops; undefined for any other page. */
   readonly linkFor: (url: string) => string | undefined;
   readonly onRamp: TestCardCompany | undefined;
 }
@@ -32,7 +31,7 @@ interface WebParts extends PageParts {
   readonly publicUrl: () => string;
   readonly shops: Pick<Shopping, 'pictures'>;
   readonly onRamps: readonly OnRamp[];
-  /** In live mode there is none. */
+  /** Undefined in live mode. */
   readonly sandbox: SandboxPages | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** One of the commands that lead to a first payment. */
 export interface Step {
   readonly title: string;
   readonly command: string;
@@ -8,7 +7,7 @@ const json = `-H 'Content-Type: application/json'`;
 const key = `-H "Authorization: Bearer $KEY"`;
 const keepKey = `grep -o 'pa_live_[0-9A-Za-z]*'`;
 
-/** From nothing to a payment, to be pasted into a shell. In the sandbox they work as they are, and again when pasted again. */
+/** Commands to paste into a shell. In the sandbox they work unchanged, also when pasted a second time. */
 export function firstPayment(baseUrl: string, mode: 'sandbox' | 'live'): readonly [Step, Step, Step] {
   const ask = (path: string, headers: readonly string[], body: string) =>
     [`curl -s ${baseUrl}${path}`, ...headers, `-d '${body}'`].join(' \\\n  ');
@@ -17,27 +16,27 @@ export function firstPayment(baseUrl: string, mode: 'sandbox' | 'live'): readonl
   if (mode === 'live') {
     return [
       {
-        title: 'Open an account, and keep its key',
+        title: 'Open an account and store its key',
         command: register('{"email":"you@example.com","password":"a long password","name":"You"}'),
       },
       {
-        title: 'Add money: open the link that this answers',
+        title: 'Add money: open the link in the response',
         command: ask('/circle/buy-session', [key, json], '{"amount":10}'),
       },
-      { title: 'Pay somebody by handle, email or phone', command: pay('somebody@example.com') },
+      { title: 'Pay by handle, email or phone', command: pay('somebody@example.com') },
     ];
   }
   return [
     {
-      title: 'Open two accounts, and keep the key of the second',
+      title: 'Open two accounts and store the key of the second',
       command: `for who in grace ada; do
 ${register(`{"email":"'$who'@example.com","password":"correct horse","name":"'$who'"}`)}
 done`,
     },
     {
-      title: 'Put money into it',
+      title: 'Add money to it',
       command: ask('/sandbox/fund', [key, json], '{"amount":10}'),
     },
-    { title: 'Pay the first', command: pay('grace@example.com') },
+    { title: 'Pay the first account', command: pay('grace@example.com') },
   ];
 }

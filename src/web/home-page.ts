@@ -5,15 +5,14 @@ import { firstPayment } from './first-payment.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 
-/** What /ready would say is wrong at this moment. */
+/** The failures that /ready reports. */
 export interface Trouble {
   /** Checks without which the service cannot answer. */
   readonly failing: readonly string[];
-  /** What it does without meanwhile, such as a chain. */
+  /** Dependencies that do not answer, such as a chain; the service runs without them. */
   readonly away: readonly string[];
 }
 
-/** The front page: what this is, that it runs, and a first payment. */
 export function homePage(document: OpenApiDocument, context: PageContext, trouble: Trouble): Html {
   const { title, description, version, baseUrl, chapters } = readDocument(document);
   return layout(
@@ -32,7 +31,7 @@ ${running(trouble)}
 </section>
 <section class="start">
 <div class="about"><h2>A first payment</h2>
-<p>Three commands for a terminal, one after the other.</p>
+<p>Run these three commands in a terminal, one after the other.</p>
 <p class="note">${modeNote(context.mode)}</p></div>
 <ol>${firstPayment(baseUrl, context.mode).map(
         ({ title: what, command }) => html`<li><h3>${what}</h3>${codeBlock('Terminal', shellCode(command))}</li>`,
@@ -54,12 +53,12 @@ ${running(trouble)}
 
 function running({ failing, away }: Trouble): Html {
   if (failing.length > 0) return html`<p class="running not">Running, but not ready: ${failing.join(', ')}</p>`;
-  if (away.length > 0) return html`<p class="running not">Running, without ${away.join(', ')} for now</p>`;
+  if (away.length > 0) return html`<p class="running not">Running; not reachable at the moment: ${away.join(', ')}</p>`;
   return html`<p class="running">Running</p>`;
 }
 
 function modeNote(mode: PageContext['mode']): Html {
   return mode === 'sandbox'
-    ? html`<strong>This is a sandbox.</strong> Everything works as it does live, and the money is not real.`
-    : html`<strong>This service is live.</strong> It moves real money. In the third command, say whom you pay.`;
+    ? html`<strong>This is a sandbox.</strong> Everything works as in live mode, but the money is not real.`
+    : html`<strong>This service is live.</strong> It moves real money. Replace the recipient in the third command.`;
 }

@@ -1,7 +1,7 @@
-/** What may stand in a template: text is escaped, markup is kept, lists are joined, and nothing leaves nothing. */
+/** Text is escaped, Html is kept, lists are joined, and false, null and undefined render as nothing. */
 export type Part = Html | string | number | false | null | undefined | readonly Part[];
 
-/** Markup that is safe to send: only the `html` template makes it. */
+/** Escaped markup. Only the `html` template creates it. */
 export class Html {
   readonly #markup: string;
 
@@ -15,8 +15,7 @@ export class Html {
 }
 
 /**
- * The one way to write markup. Everything interpolated is escaped for text and for quoted attribute values, so an
- * attribute must always be written with quotes.
+ * Interpolated values are escaped for text and for quoted attribute values, so attributes must always have quotes.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.map((literal, index) => literal + render(parts[index])).join(''));
@@ -41,13 +40,13 @@ function escapeText(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
-/** A sentence in which `backticks` mark code, as descriptions in the OpenAPI document have them. */
+/** Renders `backticks` as code, as descriptions in the OpenAPI document use them. */
 export function prose(text: string): Html {
   const pieces = text.split(/`([^`]+)`/);
   return html`${pieces.map((piece, index) => (index % 2 === 1 ? html`<code>${piece}</code>` : piece))}`;
 }
 
-/** Items on one line, with a dot between them. */
+/** Joins items with a dot. */
 export function separated(items: readonly Html[]): Html {
   return html`${items.map((item, index) => html`${index > 0 && html` <span class="dot">·</span> `}${item}`)}`;
 }

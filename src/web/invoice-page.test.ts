@@ -64,7 +64,7 @@ describe('the page of an invoice', () => {
   it.each([
     [{ overdue: true }, 'Overdue', true],
     [{ status: 'paid', paidAt: new Date('2027-01-02T03:04:00Z') }, '2 January 2027, 03:04 UTC', false],
-    [{ status: 'cancelled', cancelledAt: new Date('2027-01-02T03:04:00Z') }, 'it can no longer be paid', false],
+    [{ status: 'cancelled', cancelledAt: new Date('2027-01-02T03:04:00Z') }, 'It can no longer be paid', false],
     [{ amount: amountOf('EURC', 1n) }, '0.000001', true],
     [{ amount: amountOf('EURC', 100_000_000n) }, '100.00 <span', true],
   ] as const)('tells its state and amount as they are (%#)', async (change, words, payable) => {
@@ -88,7 +88,7 @@ describe('the page of an invoice', () => {
   it('of another address is not found, and repeats nothing of it', async () => {
     const { statusCode, body } = await open({}, '/invoice/%3Cscript%3E');
     expect(statusCode).toBe(404);
-    expect(body).toContain('There is no invoice here');
+    expect(body).toContain('Invoice not found');
     expect(body).not.toMatch(/<script>|%3C|Ada|PA-/);
   });
 });

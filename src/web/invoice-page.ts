@@ -9,12 +9,12 @@ import { amountText, moment } from './words.ts';
 
 export interface InvoicePageParts {
   readonly context: () => PageContext;
-  /** Where the service is reached; known for certain only once it listens. */
+  /** A function, because the public URL is known only once the server listens. */
   readonly publicUrl: () => string;
   readonly find: (token: string) => Promise<InvoicePageView | undefined>;
 }
 
-/** The page of an invoice, for whoever has its address. */
+/** Needs no sign-in: the token in the address is the permission. */
 export function addInvoicePage(app: FastifyInstance, { context, publicUrl, find }: InvoicePageParts): void {
   app.get<{ Params: { token: string } }>('/invoice/:token', async ({ params: { token } }, reply) => {
     const invoice = await find(token);
@@ -64,7 +64,7 @@ ${invoice.cancelledAt !== null && html`<div><dt>Cancelled</dt><dd>${moment(invoi
 <div><dt>Invoice</dt><dd><code>${invoice.id}</code></dd></div>
 </dl>
 </div>
-<div class="code-to-scan">${qrCode(context.pageUrl, 'QR code with the address of this page')}<p>Scan to open it on another device</p></div>
+<div class="code-to-scan">${qrCode(context.pageUrl, 'QR code with the address of this page')}<p>Scan to open this page on another device</p></div>
 </article>
 ${whatNow(invoice, context)}
 </main>`,
@@ -73,7 +73,7 @@ ${whatNow(invoice, context)}
   );
 }
 
-/** A longer amount is set smaller, so that it stays on one line. */
+/** Longer amounts use a smaller font, to stay on one line. */
 const roomyLength = 12;
 
 type PageState = InvoicePageView['status'] | 'overdue';
@@ -98,7 +98,7 @@ const askWords: Readonly<Record<InvoicePageView['status'], string>> = {
 function whatNow({ status, id }: InvoicePageView, { base, publicUrl }: InvoicePageContext): Html {
   if (status === 'paid') return html`<section><h2>Nothing left to do</h2><p>This invoice is paid.</p></section>`;
   if (status === 'cancelled') {
-    return html`<section><h2>Nothing to pay</h2><p>Its sender has cancelled this invoice, and it can no longer be paid.</p></section>`;
+    return html`<section><h2>Nothing to pay</h2><p>The sender has cancelled this invoice. It can no longer be paid.</p></section>`;
   }
   const command = [
     `curl -X POST ${publicUrl}/api/invoices/${id}/pay`,
@@ -106,25 +106,25 @@ function whatNow({ status, id }: InvoicePageView, { base, publicUrl }: InvoicePa
     `-H "Idempotency-Key: ${id}"`,
   ].join(' \\\n  ');
   return html`<section>
-<h2>Pay it</h2>
-<p>The account that this invoice is addressed to pays it from its balance, with one request. Sent twice, it pays once.</p>
+<h2>Pay this invoice</h2>
+<p>The account that this invoice is addressed to pays it from its balance with this request. Sending it twice pays once.</p>
 ${codeBlock('Terminal', shellCode(command))}
-<p class="note">No account yet? <a href="${base}/docs#registerAgent">Register</a> with the email address that the invoice was sent to and verify it. A name is whatever its owner chose; a handle belongs to one account for ever.</p>
+<p class="note">No account yet? <a href="${base}/docs#registerAgent">Register</a> with the email address that the invoice was sent to, and verify it. Anyone can choose any name; the handle identifies the account.</p>
 </section>`;
 }
 
 function missingPage(context: PageContext): Html {
   return layout(
     {
-      title: 'No such invoice',
+      title: 'Invoice not found',
       description: 'There is no invoice at this address.',
       name: 'invoice',
       styles: ['invoice.css'],
       unlisted: true,
       body: html`
 <main id="main">
-<section class="missing"><h1>There is no invoice here</h1>
-<p class="lead">The address may have been cut short on its way. Ask whoever sent it to you for the whole of it.</p></section>
+<section class="missing"><h1>Invoice not found</h1>
+<p class="lead">The link may be incomplete. Ask the sender for the full link.</p></section>
 </main>`,
     },
     context,

@@ -1,8 +1,7 @@
 import { type Html, html } from './html.ts';
 
-/** What every page needs to know about where it stands. */
 export interface PageContext {
-  /** The path that the service is reached under, "" at the root of its host; every link begins with it. */
+  /** The path of the service on its host, "" at the root; every link begins with it. */
   readonly base: string;
   readonly mode: 'sandbox' | 'live';
   readonly assetUrl: (name: string) => string;
@@ -12,20 +11,19 @@ interface Page {
   readonly title: string;
   readonly description: string;
   readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy' | 'reset';
-  /** Only for those who were given its address: no search engine is to list it. */
+  /** Search engines must not list pages whose address is private. */
   readonly unlisted?: true;
-  /** Beside the style that all pages share. */
+  /** In addition to base.css. */
   readonly styles: readonly string[];
-  /** Beside the script that all pages share. */
+  /** In addition to page.js. */
   readonly scripts?: readonly string[];
-  /** For people who pay and write no programs: without the links to the reference. */
+  /** Omits the links to the reference, for people who pay and do not program. */
   readonly plain?: true;
-  /** Stands in the bar at the top, beside the links. */
+  /** Shown in the bar at the top, beside the links. */
   readonly bar?: Html;
   readonly body: Html;
 }
 
-/** The frame of every page. */
 export function layout(page: Page, { base, mode, assetUrl }: PageContext): Html {
   return html`<!doctype html>
 <html lang="en">

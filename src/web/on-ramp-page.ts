@@ -7,18 +7,17 @@ import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 import { amountText } from './words.ts';
 
-/** A purchase that a person has begun there. */
 interface TestPurchase {
   readonly amount: Amount;
   readonly chain: ChainId;
   readonly address: string;
 }
 
-/** Plays the card company, where no card is real. Only a sandbox has one. */
+/** The sandbox's stand-in for a card company. */
 export interface TestCardCompany {
-  /** Undefined for a session that is unknown or over. */
+  /** Undefined for a session that is unknown or has ended. */
   find(session: string): TestPurchase | undefined;
-  /** Ends the purchase as the person wishes. False when there is no such session, or no such outcome. */
+  /** Ends the purchase with the chosen outcome. False if the session or the outcome is unknown. */
   play(session: string, outcome: string): Promise<boolean>;
 }
 
@@ -27,10 +26,9 @@ export interface OnRampPageParts {
   readonly onRamp: TestCardCompany;
 }
 
-/** The sandbox's card company: the first button pays, the others refuse as real ones do. */
 export function addOnRampPage(app: FastifyInstance, { context, onRamp }: OnRampPageParts): void {
   app.register(async (scope) => {
-    // A form without fields is sent with an empty body, of a type that the API does not take.
+    // Browsers send a form without fields as an empty body of a content type that the API refuses.
     scope.addContentTypeParser('*', (_request, payload, done) => {
       payload.resume();
       done(null);
@@ -71,9 +69,9 @@ function cardPage({ amount, chain, address }: TestPurchase, action: string, cont
     'Test card company',
     html`
 <section class="checkout">
-<p class="status moving">Nothing here is real</p>
+<p class="status moving">Test only</p>
 <h1>Test card company</h1>
-<p class="lead">It stands in for the company that would take your card. No card is asked for and nothing is charged.</p>
+<p class="lead">This page stands in for a real card company. It asks for no card and charges nothing.</p>
 <dl>
 <div><dt>You pay</dt><dd><strong>${price}</strong></dd></div>
 <div><dt>Card</dt><dd><code>4242 4242 4242 4242</code></dd></div>
@@ -81,7 +79,7 @@ function cardPage({ amount, chain, address }: TestPurchase, action: string, cont
 <div><dt>Sent to</dt><dd><code>${address}</code></dd></div>
 </dl>
 <form method="post" action="${action}/pay"><button class="button">Pay ${price}</button></form>
-<h2>Or let it be refused</h2>
+<h2>Or simulate a refusal</h2>
 <div class="refusals">
 ${refusals.map(([outcome, label]) => html`<form method="post" action="${action}/${outcome}"><button class="quiet">${label}</button></form>`)}
 </div>
@@ -92,16 +90,16 @@ ${refusals.map(([outcome, label]) => html`<form method="post" action="${action}/
 
 const refusals: readonly (readonly [outcome: string, label: string])[] = [
   ['decline', 'Card declined'],
-  ['no-money', 'Not enough money'],
-  ['not-verified', 'Bank did not verify'],
+  ['no-money', 'Insufficient funds'],
+  ['not-verified', 'Bank verification failed'],
 ];
 
 function missingPage(context: PageContext): Html {
   return frame(
-    'No such purchase',
+    'Purchase not found',
     html`
-<section class="missing"><h1>There is no such purchase</h1>
-<p class="lead">It may have been left open for too long. Go back to the link that you came from, and begin again.</p></section>`,
+<section class="missing"><h1>Purchase not found</h1>
+<p class="lead">It may have expired. Go back to the funding link and start again.</p></section>`,
     context,
   );
 }

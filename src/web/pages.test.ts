@@ -88,7 +88,9 @@ describe.each(['/', '/docs'])('%s', (url) => {
 it('the front page says whether the service is ready, and what is in the way', async () => {
   expect((await start('sandbox').app.inject('/')).body).toContain('>Running</p>');
   expect((await start('live', ['jobs']).app.inject('/')).body).toContain('Running, but not ready: jobs');
-  expect((await start('live', [], ['BASE', 'OP']).app.inject('/')).body).toContain('Running, without BASE, OP for now');
+  expect((await start('live', [], ['BASE', 'OP']).app.inject('/')).body).toContain(
+    'Running; not reachable at the moment: BASE, OP',
+  );
 });
 
 describe('assets', () => {

@@ -12,16 +12,15 @@ import { type Content, createContent, sendContent } from './send-content.ts';
 export interface PageParts {
   readonly document: () => OpenApiDocument;
   readonly mode: 'sandbox' | 'live';
-  /** What /ready would say now. */
   readonly readiness: Readiness;
 }
 
-/** The pages that are the same for everybody. Returns what further pages need to know about where they stand. */
+/** Adds the pages that are the same for every visitor. Returns the context that other pages need. */
 export function addPages(app: FastifyInstance, { document, mode, readiness }: PageParts): () => PageContext {
   const assetPath = addAssets(app);
   const context = () => contextOf(document(), mode, assetPath);
 
-  // The document names the public address, which is known only once the server listens: hence on first request.
+  // Rendered on the first request: the document contains the public URL, which is known only once the server listens.
   const reference = keptPages(() => docsPage(document(), context()));
   app.get('/docs', async (request, reply) => send(request, reply, reference('')));
 
@@ -30,7 +29,7 @@ export function addPages(app: FastifyInstance, { document, mode, readiness }: Pa
   return context;
 }
 
-/** A page for each thing that it may have to say, made when it is first asked for. */
+/** Caches one page per key. */
 function keptPages(render: (about: string) => Html): (about: string) => Content {
   const kept = new Map<string, Content>();
   return (about) => {
@@ -40,7 +39,7 @@ function keptPages(render: (about: string) => Html): (about: string) => Content 
   };
 }
 
-/** As one text, under which the page is kept. */
+/** As text, because it is the key of the page cache. */
 async function troubleNow(readiness: Readiness): Promise<string> {
   const results = await readiness();
   const failing = results.flatMap(({ name, passed }) => (passed ? [] : [name]));
@@ -52,7 +51,7 @@ function send(request: FastifyRequest, reply: FastifyReply, page: Content): Fast
   return sendContent(request, reply.header('Content-Security-Policy', contentPolicy), page, 'no-cache');
 }
 
-/** Links are paths and not full addresses, so that the pages work under every name that the host is reached by. */
+/** Links are paths, not full URLs, so that the pages work under every name of the host. */
 function contextOf(
   document: OpenApiDocument,
   mode: PageParts['mode'],

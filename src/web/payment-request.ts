@@ -7,7 +7,7 @@ export interface PaymentRequest {
   readonly atomic: bigint;
 }
 
-/** What a wallet reads from a QR code: this much of this token to this address on this chain (EIP-681). */
+/** An EIP-681 payment request, which wallets read from a QR code. */
 export function paymentRequest({ chainId, token, to, atomic }: PaymentRequest): string {
   return `ethereum:${token}@${chainId}/transfer?address=${to}&uint256=${atomic}`;
 }

@@ -13,11 +13,11 @@ export interface PreviewPageParts {
   readonly context: () => PageContext;
   readonly find: (token: string) => Promise<Preview | undefined>;
   readonly readPicture: (url: string, holder: RequestHolder) => Promise<Picture | undefined>;
-  /** Where a browser finds what a product's link names: in the sandbox the demo shop has a name that only we know. */
+  /** Translates a product link for the browser: the name of the sandbox's demo shop resolves only inside the service. */
   readonly linkFor: (url: string) => string;
 }
 
-/** What a search has found, with its photos, for whoever has the address. Every photo comes through us. */
+/** The results of a search. The service fetches every photo, so the viewer's browser contacts no shop. */
 export function addPreviewPage(app: FastifyInstance, { context, find, readPicture, linkFor }: PreviewPageParts): void {
   app.get<{ Params: { token: string } }>('/shopping/preview/:token', async ({ params: { token } }, reply) => {
     const preview = await find(token);
@@ -51,7 +51,7 @@ export function addPreviewPage(app: FastifyInstance, { context, find, readPictur
   });
 }
 
-/** The bytes are a stranger's: shown as the picture they are, and as nothing else. */
+/** The bytes come from a shop, so the headers keep the browser from treating them as anything but a picture. */
 function sendPicture(reply: FastifyReply, { type, bytes }: Picture): FastifyReply {
   return reply
     .headers({
@@ -65,7 +65,7 @@ function sendPicture(reply: FastifyReply, { type, bytes }: Picture): FastifyRepl
     .send(bytes);
 }
 
-/** A grey frame instead of a broken one: browsers show the picture of an answer whatever its status. */
+/** Browsers show the picture of a response whatever its status, so a placeholder replaces the broken-image icon. */
 function sendNothing(reply: FastifyReply): FastifyReply {
   return reply.type('image/svg+xml').send(nothing);
 }
@@ -91,9 +91,9 @@ function previewPage({ website, query, products }: Preview, context: PreviewCont
 <h1><span class="where">${website}</span> <bdi>${query}</bdi></h1>
 ${
   products.length === 0
-    ? html`<p class="lead">The shop has found nothing for this. Other words may find more.</p>`
+    ? html`<p class="lead">The shop found nothing for this search. Try other words.</p>`
     : html`<ul class="products">${products.map((product, place) => productCard(product, place, context))}</ul>
-<p class="note">Photos, names and prices are the shop’s own, as they were when it was searched. What an order costs in the end, the shop says when it is placed.</p>`
+<p class="note">Photos, names and prices come from the shop, as of the time of the search. The shop sets the final price when an order is placed.</p>`
 }
 </main>`,
     },
@@ -119,15 +119,15 @@ ${choices !== undefined && html`<span class="choices"><bdi>${choices}</bdi></spa
 function missingPage(context: PageContext): Html {
   return layout(
     {
-      title: 'No such preview',
+      title: 'Preview not found',
       description: 'There is no preview at this address.',
       name: 'preview',
       styles: ['preview.css'],
       unlisted: true,
       body: html`
 <main id="main">
-<section class="missing"><h1>There is nothing to see here</h1>
-<p class="lead">Previews are kept for a day, and this one is gone, or its address was cut short. Search again for a new one.</p></section>
+<section class="missing"><h1>Preview not found</h1>
+<p class="lead">Previews expire after one day. This one has expired, or its link is incomplete. Search again to get a new one.</p></section>
 </main>`,
     },
     context,

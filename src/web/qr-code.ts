@@ -1,16 +1,16 @@
 import { encode } from 'uqr';
 import { type Html, html } from './html.ts';
 
-/** Light modules that a reader expects around the code. */
+/** The light margin, in modules, that QR readers need. */
 const quietZone = 4;
 
-/** A QR code as one drawn path, always dark on light: not every reader takes it the other way round. */
+/** Always dark on light, also in dark mode: some readers fail on inverted codes. */
 export function qrCode(text: string, label: string): Html {
   const { data, size } = encode(text, { ecc: 'M', border: quietZone });
   return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${label}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}h-${size}z"/><path fill="#000" d="${data.map(rowPath)}"/></svg>`;
 }
 
-/** Dark modules that lie side by side are one rectangle. */
+/** Draws adjacent dark modules as one rectangle. */
 function rowPath(row: readonly boolean[], y: number): string {
   let path = '';
   for (let x = 0; x < row.length; ) {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Something that is the same for everybody as long as the process runs: made once, kept in memory. */
+/** A response that stays the same while the process runs, kept in memory. */
 export interface Content {
   readonly bytes: Buffer;
-  /** The same, compressed: what is best comes first. */
+  /** Compressed variants, best first. */
   readonly codings: readonly { readonly name: string; readonly bytes: Buffer }[];
   readonly type: string;
   readonly etag: string;
@@ -13,7 +13,7 @@ export interface Content {
 
 export function createContent(bytes: Buffer, type: string): Content {
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
-  // Weak, because one tag stands for the bytes both as they are and compressed.
+  // A weak tag, because it covers the plain and the compressed bytes.
   const codings = [
     { name: 'br', bytes: brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }) },
     { name: 'gzip', bytes: gzipSync(bytes, { level: 9 }) },
@@ -21,10 +21,9 @@ export function createContent(bytes: Buffer, type: string): Content {
   return { bytes, type, codings, etag: `W/"${digest}"` };
 }
 
-/** More takes ten times as long for a twentieth less. */
+/** A higher quality takes ten times as long and saves 5 %. */
 const brotliQuality = 6;
 
-/** Answers 304 to a browser that has it already, and compressed to one that takes it so. */
 export function sendContent(
   request: FastifyRequest,
   reply: FastifyReply,

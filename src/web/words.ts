@@ -1,7 +1,7 @@
 import { type Amount, toDecimalText } from '../money/amount.ts';
 import { type Html, html } from './html.ts';
 
-/** As money is written: thousands apart, and never fewer than two decimals. */
+/** With thousands separators and at least two decimals. */
 export function amountText(amount: Amount): string {
   const [whole = '', decimals = ''] = toDecimalText(amount).split('.');
   return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
@@ -22,14 +22,14 @@ const months = [
   'December',
 ];
 
-/** Where the reader is nobody knows, so the zone is said. */
+/** Names the time zone, because the reader's is unknown. */
 export function moment(date: Date): Html {
   const iso = date.toISOString();
   const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
   return html`<time datetime="${iso}">${day}, ${iso.slice(11, 16)} UTC</time>`;
 }
 
-/** For what is today anyway. */
+/** For a moment of the current day. */
 export function timeOfDay(date: Date): Html {
   const iso = date.toISOString();
   return html`<time datetime="${iso}">${iso.slice(11, 16)} UTC</time>`;

@@ -50,7 +50,7 @@ describe('a token', () => {
         const reply = await fetch(`${service.url}${path}${query}`, { redirect: 'manual' });
         expect([path, query.slice(0, 60), reply.status]).toEqual([path, query.slice(0, 60), 404]);
         const page = await reply.text();
-        expect(page).toContain('There is no such link');
+        expect(page).toContain('Link not found');
         expect(page).not.toMatch(/Ada|\bat .*\.[jt]s:\d+|node_modules/);
       }
     }
@@ -229,7 +229,7 @@ describeInBrowser('in a browser', (open) => {
     await payFromWallet(service.client, { to: address, amount: 4 });
     await expect.poll(() => balance(grace)).toBe('4');
     for (const { page } of [first, second]) {
-      expect(await page.locator('.warning').innerText()).toContain('A payment of less than 25 USDC is added');
+      expect(await page.locator('.warning').innerText()).toContain('a payment of less than 25 USDC is added');
       expect(await page.locator('.address').count()).toBe(1);
       expect(await page.locator('main').innerText()).not.toMatch(/\b4(\.00)? USDC/);
     }
@@ -256,7 +256,7 @@ describeInBrowser('in a browser', (open) => {
     await page.getByRole('button', { name: 'Copy the address' }).click();
     expect(await page.evaluate('said')).toBe('Copied');
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(address);
-    expect(await page.getByRole('link', { name: 'open one on this phone' }).getAttribute('href')).toMatch(
+    expect(await page.getByRole('link', { name: 'open a wallet on this phone' }).getAttribute('href')).toMatch(
       new RegExp(
         `^ethereum:0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359@137/transfer\\?address=${address}&uint256=12500000$`,
       ),
@@ -284,7 +284,7 @@ describeInBrowser('in a browser', (open) => {
     const loads = requested.length;
     await endLink(db, link.id);
     await page.getByRole('heading', { name: 'This link has expired' }).waitFor();
-    expect(await page.locator('main').innerText()).toContain('Ask for a new link');
+    expect(await page.locator('main').innerText()).toContain('ask for a new link');
     expect(await page.locator('.address, .button').count()).toBe(0);
     expect(requested.length).toBe(loads);
   });
@@ -295,11 +295,11 @@ describeInBrowser('in a browser', (open) => {
     const { page } = await open(link.url, { viewport: sizes.phone, javaScriptEnabled: false });
     const text = await page.locator('main').innerText();
     expect(text).toContain(await addressOf(service.client, grace));
-    expect(text).toContain('load it again');
+    expect(text).toContain('reload it');
     expect(await page.getByRole('button').count()).toBe(0);
     await pay(grace, 25);
     await expect.poll(() => statusOf(grace, link)).toBe('completed');
-    await page.getByRole('link', { name: 'load it again' }).click();
+    await page.getByRole('link', { name: 'reload it' }).click();
     await page.getByRole('heading', { name: '25.00 USDC was added' }).waitFor();
   });
 
@@ -312,7 +312,7 @@ describeInBrowser('in a browser', (open) => {
       await page.keyboard.press('Tab');
       reached.push(await focused(page));
     }
-    expect(reached).toEqual(expect.arrayContaining(['Pay by card', 'Copy', 'open one on this phone']));
+    expect(reached).toEqual(expect.arrayContaining(['Pay by card', 'Copy', 'open a wallet on this phone']));
   });
 
   describe('every page', () => {

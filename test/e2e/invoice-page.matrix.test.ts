@@ -110,7 +110,7 @@ describeInBrowser('in a browser', (open) => {
 
   it('says so in a friendly way where there is none', async () => {
     const { page } = await open(`${service.url}/invoice/nothing`, { viewport: sizes.phone });
-    expect(await page.locator('h1').innerText()).toBe('There is no invoice here');
+    expect(await page.locator('h1').innerText()).toBe('Invoice not found');
     expect(await tooWide(page)).toEqual([]);
   });
 });

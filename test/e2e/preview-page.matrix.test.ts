@@ -91,7 +91,7 @@ describeInBrowser('in a browser', (open) => {
 
   it('says so in a friendly way where there is nothing', async () => {
     const { page } = await open(`${service.url}/shopping/preview/nothing`, { viewport: sizes.phone });
-    expect(await page.locator('h1').innerText()).toBe('There is nothing to see here');
+    expect(await page.locator('h1').innerText()).toBe('Preview not found');
     expect(await tooWide(page)).toEqual([]);
     const empty = await open(await previewOf('demo-shop.example', 'xylophone'), { viewport: sizes.phone });
     expect(await empty.page.locator('main').innerText()).toContain('found nothing');

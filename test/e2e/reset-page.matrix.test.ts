@@ -48,7 +48,7 @@ describeInBrowser('the page for a new password', (open) => {
     await page.click('button');
     await page.waitForSelector('#done:not([hidden])');
     expect(await page.locator('#what').innerText()).toBe(
-      `It is for your account ${owner.handle}. One API key is ended. One webhook is still told of your payments: thief.example.com. You can close this page.`,
+      `You can now sign in to your account ${owner.handle}. One API key is revoked. One webhook is still active and receiving your payment events: thief.example.com. You can close this page.`,
     );
     expect((await service.client.get('/account', owner.key)).status).toBe(401);
     const signedIn = await service.client.post('/agent/register', { email: owner.email, password: 'a newer horse' });
@@ -63,7 +63,7 @@ describeInBrowser('the page for a new password', (open) => {
 
   it('says so where the link is not complete', async () => {
     const { page } = await open(`${service.url}/reset-password`, { viewport: sizes.phone });
-    expect(await page.locator('h1:visible').innerText()).toBe('This link is not complete');
+    expect(await page.locator('h1:visible').innerText()).toBe('This link is incomplete');
     expect(await tooWide(page)).toEqual([]);
   });
 });

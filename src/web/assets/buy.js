@@ -1,11 +1,11 @@
-// The page of a funding link works without this file, by loading it again. With it, the page follows the payment by itself,
-// shows how much time is left, and copies what is to be pasted into a wallet.
+// Without this script, people reload the page of a funding link. With it, the page follows the payment, counts down the time left
+// and offers copy buttons.
 
-// The time that is left is counted from when the page was told, because the clock of a phone may be wrong.
+// Counts down from the seconds that the server sent, because the clock of a phone may be wrong.
 let counted;
 let end;
 
-// How long a page that gets no stream waits before it looks again.
+// The polling interval when the server refuses a stream.
 const lookAgainMs = 5000;
 
 let events;
@@ -13,13 +13,13 @@ const main = document.querySelector('main[data-events]');
 if (main) {
   follow(main);
   addEventListener('pagehide', () => events.close());
-  // Back from the card company the browser may show the page as it was left.
+  // After the card company, the browser may show an outdated page from its cache.
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
   showTimeLeft();
   setInterval(showTimeLeft, 1000);
 }
 
-// The clipboard is there only over HTTPS and on the machine itself.
+// Browsers offer the clipboard only over HTTPS and on localhost.
 if (navigator.clipboard) {
   document.documentElement.classList.add('can-copy');
   document.addEventListener('click', async (event) => {
@@ -40,13 +40,13 @@ function follow(page) {
     show(page, state);
     if (state.phase === 'over') events.close();
   });
-  // A browser connects again by itself after a break, but not after a refusal, such as when too many streams are open.
+  // Browsers reconnect after a lost connection, but not after a refusal, such as too many open streams.
   events.addEventListener('error', () => {
     if (events.readyState === EventSource.CLOSED) setTimeout(() => lookAgain(page), lookAgainMs);
   });
 }
 
-// Loads the page as a person would, shows what has changed, and asks for a stream once more.
+// Reloads the page in the background, shows what changed, and tries the stream again.
 async function lookAgain(page) {
   try {
     const answer = await fetch(location.href);
@@ -62,7 +62,7 @@ async function lookAgain(page) {
       });
     }
   } catch {
-    // Without a connection the page goes on showing what it knows.
+    // Offline, the page keeps its last state.
   }
   if (page.dataset.phase !== 'over') follow(page);
 }

@@ -1,8 +1,7 @@
-// The pages work without this file. With it, code can be copied, the navigation shows where the reader is, and the
-// menu of a small screen closes once it has been used.
+// Optional: copy buttons for code, the current section in the navigation, and a menu that closes after a click on small screens.
 
 for (const figure of document.querySelectorAll('figure.code')) {
-  // The clipboard is there only over HTTPS and on the machine itself.
+  // Browsers offer the clipboard only over HTTPS and on localhost.
   if (!navigator.clipboard) break;
   const button = document.createElement('button');
   button.type = 'button';
@@ -31,7 +30,7 @@ function followReader(nav) {
   const sections = [...links.keys()].map((id) => document.getElementById(id)).filter(Boolean);
   let current;
 
-  // The section that the reader is in is the last one that began above this line, a little below the bar.
+  // The current section is the last one that starts above this line, a little below the bar.
   const line = 160;
   const update = () => {
     const section = sections.findLast((each) => each.getBoundingClientRect().top < line) ?? sections[0];

@@ -1,5 +1,5 @@
-// Sets a new password with the token that stands behind the # of the address. It is taken out of there at once, so that neither
-// the history nor a picture of the screen keeps it.
+// Sets a new password with the token from the fragment of the address. The script removes the token at once, so that neither the
+// browser history nor a screenshot keeps it.
 
 const token = location.hash.slice(1);
 history.replaceState(null, '', location.pathname);
@@ -18,7 +18,7 @@ document.getElementById('show').addEventListener('change', ({ target }) => {
   password.type = target.checked ? 'text' : 'password';
 });
 
-// Webhooks end with keys, and not without them.
+// The API removes webhooks only together with keys.
 webhooks.addEventListener('change', () => {
   if (webhooks.checked) revoke.checked = true;
 });
@@ -45,14 +45,14 @@ form.addEventListener('submit', async (event) => {
     if (answer.ok) showDone(body);
     else wrong.textContent = body.detail;
   } catch {
-    wrong.textContent = 'The service could not be reached. Try again in a moment.';
+    wrong.textContent = 'The service cannot be reached. Check your connection and try again.';
   }
   button.disabled = false;
 });
 
 function showDone({ handle, isNewAccount, revokedKeys, keysLeft, webhooks: named }) {
-  const account = isNewAccount ? `Your new account is ${handle}.` : `It is for your account ${handle}.`;
-  const ended = revokedKeys === 0 ? '' : ` ${count(revokedKeys)} ended.`;
+  const account = isNewAccount ? `Your new account is ${handle}.` : `You can now sign in to your account ${handle}.`;
+  const ended = revokedKeys === 0 ? '' : ` ${count(revokedKeys)} revoked.`;
   const left = keysLeft === 0 ? '' : ` ${count(keysLeft)} still valid.`;
   const told = named.length === 0 ? '' : ` ${tellOf(named)}`;
   document.getElementById('what').textContent = `${account}${ended}${left}${told} You can close this page.`;
@@ -64,8 +64,8 @@ function showDone({ handle, isNewAccount, revokedKeys, keysLeft, webhooks: named
 
 function tellOf(named) {
   const many = named.length === 1 ? 'One webhook is' : `${named.length} webhooks are`;
-  if (webhooks.checked) return `${many} ended.`;
-  return `${many} still told of your payments: ${named.map(({ url }) => new URL(url).host).join(', ')}.`;
+  if (webhooks.checked) return `${many} removed.`;
+  return `${many} still active and receiving your payment events: ${named.map(({ url }) => new URL(url).host).join(', ')}.`;
 }
 
 function count(keys) {

@@ -20,7 +20,7 @@ import { type BuyView, phaseOf } from './view.ts';
 
 export interface BuyPageParts {
   readonly context: () => PageContext;
-  /** Where the service is reached; known for certain only once it listens. */
+  /** A function, because the public URL is known only once the server listens. */
   readonly publicUrl: () => string;
   readonly networks: Networks;
   readonly onRamps: readonly OnRamp[];
@@ -29,7 +29,7 @@ export interface BuyPageParts {
   readonly follower: LinkFollower;
 }
 
-/** The page of a funding link, what it is told while it is open, and the way to a card company and back. */
+/** The page of a funding link, its event stream, and the redirects to a card company and back. */
 export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
   const { context, publicUrl, networks, onRamps, logger, find, follower } = parts;
   const streams = createEventStreams({ logger, publicUrl });
@@ -46,7 +46,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
     };
   }
 
-  /** Whatever is wrong with a token, there is no such link. */
+  /** An invalid token is treated like an unknown link. */
   async function findByRequest({ url }: FastifyRequest): Promise<{ link: FundingPageView; token: string } | undefined> {
     const token = tokenIn(url);
     const link = token && (await find(token));
@@ -55,7 +55,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
 
   app.register(async (scope) => {
     scope.addHook('preClose', async () => streams.close());
-    // People read pages, not problems in JSON.
+    // Visitors of these pages need HTML instead of problem JSON.
     scope.setErrorHandler((error, request, reply) => {
       const { status, extras } = toProblem(error);
       if (status >= 500) logger.error({ err: error, requestId: request.id }, 'a page failed');
@@ -86,7 +86,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
       if (found === undefined) return send(reply.code(404), missingPage(context()));
       const { link, token } = found;
       const seller = sellersFor(onRamps, link).find(({ name }) => name === request.params.name);
-      // What is paid or over is told by the page itself.
+      // The page itself says that the link is paid or has expired.
       if (seller === undefined || phaseOf(link) !== 'paying') return reply.redirect(path('/buy', token), 303);
       try {
         const clientIp = clientAddress(request.ip, request.socket.remoteAddress);
@@ -94,7 +94,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
         return reply.header('Set-Cookie', rememberToken(token, context().base, publicUrl())).redirect(where, 303);
       } catch (error) {
         if (!(error instanceof OnRampTrouble)) throw error;
-        logger.warn({ provider: seller.name, trouble: error.message }, 'a payment by card cannot begin');
+        logger.warn({ provider: seller.name, trouble: error.message }, 'a card payment cannot start');
         return send(reply.code(503), troublePage(context(), path('/buy', token)));
       }
     });
@@ -107,7 +107,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
   });
 }
 
-/** Undefined when there is none, or more than one, or what cannot be read. */
+/** Undefined for a missing, repeated or malformed token. */
 function tokenIn(url: string): string | undefined {
   try {
     return parseQuery(url)['token'];

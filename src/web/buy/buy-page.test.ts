@@ -55,7 +55,7 @@ describe('the page of a funding link', () => {
   test('offers what is possible where the currency has no contract on Polygon, and says so', () => {
     const euros = amountOf('EURC', 25_000_000n);
     const page = shown({ amount: euros, chain: 'BASE' }, { sellers: [] });
-    expect(page).toContain('EURC cannot be received on Polygon here, so this link takes it on Base');
+    expect(page).toContain('EURC cannot be received on Polygon, so this link uses Base');
     expect(page).toContain('Only EURC, and only on Base');
     const nowhere = shown({ amount: euros }, { token: undefined, sellers: [] });
     expect(nowhere).toContain('cannot be received on Polygon at the moment');
@@ -69,7 +69,7 @@ describe('the page of a funding link', () => {
       expect(page).not.toContain(address);
       expect(page).toContain('do not pay again');
     }
-    expect(shown({ status: 'seen', arriving })).toContain('in block 11 of the 32');
+    expect(shown({ status: 'seen', arriving })).toContain('11 of 32 confirmations');
   });
 
   test('says what was paid, and what was asked for when that is something else', () => {
@@ -89,7 +89,9 @@ describe('the page of a funding link', () => {
   });
 
   test('says what becomes of a payment that is too small', () => {
-    expect(shown()).toContain('A payment of less than 25 USDC is added to the balance, but this link goes on waiting');
+    expect(shown()).toContain(
+      'a payment of less than 25 USDC is added to the balance, but does not complete this link',
+    );
   });
 
   test('tells those who listen the same in one sentence', () => {

@@ -6,7 +6,7 @@ import { announcement, progress, remarks } from './progress.ts';
 import { type BuyView, phaseOf } from './view.ts';
 import { ways } from './ways.ts';
 
-/** The page of a funding link. `eventsHref` is where it is told how things go on. */
+/** The page of a funding link. `eventsHref` is the event stream that updates it. */
 export function buyPage(view: BuyView, eventsHref: string): Html {
   const { link, context } = view;
   return frame(
@@ -29,7 +29,7 @@ export function titleOf({ link }: BuyView): string {
   return link.status === 'expired' ? 'This link has expired' : `Add ${what} for ${link.name}`;
 }
 
-/** What stands in the page; sent again whole when there is something else to do than before. */
+/** The content of the page; the stream sends all of it again when the phase changes. */
 export function buyMain(view: BuyView): Html {
   const { link } = view;
   switch (link.status) {
@@ -41,23 +41,23 @@ export function buyMain(view: BuyView): Html {
       return html`<article class="card">
 <div class="asked">
 <h1><span class="who">Add money for <bdi>${link.name}</bdi></span> <span class="amount">${amountText(link.amount)} <span class="unit">${link.amount.asset}</span></span></h1>
-<p class="whom">It goes to account <code>${link.handle}</code>.${phaseOf(link) === 'paying' && until(link.expiresAt)}</p>
+<p class="whom">The money goes to account <code>${link.handle}</code>.${phaseOf(link) === 'paying' && until(link.expiresAt)}</p>
 </div>
 <div class="progress">${progress(view)}</div>
 </article>
-<noscript><p class="remark">This page cannot follow the payment by itself without JavaScript. When you have paid, <a href="">load it again</a> to see whether it has arrived.</p></noscript>
+<noscript><p class="remark">Without JavaScript this page does not update itself. After you have paid, <a href="">reload it</a> to see whether the payment has arrived.</p></noscript>
 ${phaseOf(link) === 'paying' ? html`${ways(view)}${caution(link.handle)}` : nothingLeft}`;
   }
 }
 
-const nothingLeft = html`<section class="next"><h2>Nothing left to do</h2><p>A payment is on its way. You may close this page: it is added to the balance all the same. Please do not pay again.</p></section>`;
+const nothingLeft = html`<section class="next"><h2>Nothing left to do</h2><p>Your payment is on its way and will be added to the balance, even if you close this page. Please do not pay again.</p></section>`;
 
 function caution(handle: string): Html {
   return html`
-<p class="note">Pay only if you expected this link. A name is whatever its owner chose; the handle <code>${handle}</code> belongs to one account for ever.</p>`;
+<p class="note">Pay only if you expected this link. Anyone can choose any name; the handle <code>${handle}</code> identifies the account.</p>`;
 }
 
-/** The seconds that are left are counted by the page from now on, because its own clock may be wrong. */
+/** Sends the seconds left instead of a time, because the clock of the phone may be wrong. */
 function until(end: Date): Html {
   const left = Math.max(0, Math.round((end.getTime() - Date.now()) / 1_000));
   return html` This link works until ${timeOfDay(end)}<span class="left" data-left="${left}"></span>.`;
@@ -70,11 +70,11 @@ function completed({ link, context: { mode } }: BuyView): Html {
   return html`<section class="ending paid">
 <p class="status paid">Paid</p>
 <h1>${amountText(completion.amount)} ${amount.asset} was added</h1>
-<p class="lead">It is in the balance of <bdi>${name}</bdi> (<code>${handle}</code>) since ${moment(completion.at)}.${more && ` This link had asked for ${amountText(amount)}.`}</p>
+<p class="lead">It was added to the balance of <bdi>${name}</bdi> (<code>${handle}</code>) on ${moment(completion.at)}.${more && ` This link had asked for ${amountText(amount)}.`}</p>
 ${remarks(link).map((remark) => html`<p class="remark">${remark}</p>`)}
-<h2>What now?</h2>
-<p>Nothing: you may close this page. The link is used up. To add more, ask for a new one.</p>
-${mode === 'live' && html`<p class="note"><a href="${chains[chain].explorer}/tx/${completion.txHash}" rel="noopener noreferrer nofollow" target="_blank">The payment on ${chains[chain].name}</a></p>`}
+<h2>Nothing left to do</h2>
+<p>You can close this page. To add more money, ask for a new link.</p>
+${mode === 'live' && html`<p class="note"><a href="${chains[chain].explorer}/tx/${completion.txHash}" rel="noopener noreferrer nofollow" target="_blank">View the payment on ${chains[chain].name}</a></p>`}
 </section>`;
 }
 
@@ -85,30 +85,29 @@ function expired({ link }: BuyView): Html {
 <h1>This link has expired</h1>
 <p class="lead">It was for ${amountText(link.amount)} ${link.amount.asset} to <bdi>${link.name}</bdi> (<code>${link.handle}</code>), and worked until ${moment(link.expiresAt)}.</p>
 ${said.map((remark) => html`<p class="remark">${remark}</p>`)}
-<h2>What now?</h2>
-<p>Not paid yet? Ask for a new link, and use the address that it shows. Paid already? Then there is nothing to do: what arrives is added to the balance, also when it comes late.</p>
+<h2>What to do now</h2>
+<p>If you have not paid yet, ask for a new link. If you have already paid, do nothing: the payment is added to the balance when it arrives, even if it is late.</p>
 </section>`;
 }
 
-/** A token that opens nothing. */
 export function missingPage(context: PageContext): Html {
   return sayingPage(
     {
-      title: 'No such link',
-      heading: 'There is no such link',
-      text: html`Its address may have been cut short on its way. Ask whoever sent it to you for the whole of it, or for a new one.`,
+      title: 'Link not found',
+      heading: 'Link not found',
+      text: html`The link may be incomplete. Ask the sender for the full link or for a new one.`,
     },
     context,
   );
 }
 
-/** Back from the card company, in a browser that does not know the link any more. */
+/** For a browser that returns from the card company without the cookie that names the link. */
 export function returnPage(context: PageContext): Html {
   return sayingPage(
     {
       title: 'Back from the card company',
       heading: 'You are back',
-      text: html`Open the link that you came from to see whether the payment has arrived. You need not: it is added to the balance by itself.`,
+      text: html`Your payment is added to the balance automatically. To follow it, open the funding link again.`,
     },
     context,
   );
@@ -117,9 +116,9 @@ export function returnPage(context: PageContext): Html {
 export function troublePage(context: PageContext, back: string | undefined): Html {
   return sayingPage(
     {
-      title: 'Something is in the way',
-      heading: 'Something is in the way',
-      text: html`This did not work just now, and it is not your fault. Nothing was charged, and what you have paid already is safe. ${back === undefined ? html`<a href="">Try again</a> in a moment.` : html`<a href="${back}">Go back</a>, and try again in a moment or pay in the other way.`}`,
+      title: 'Something went wrong',
+      heading: 'Something went wrong',
+      text: html`The service could not do this just now. Nothing was charged, and a payment that you have already made is safe. ${back === undefined ? html`<a href="">Try again</a> in a moment.` : html`<a href="${back}">Go back</a> and try again in a moment, or pay the other way.`}`,
     },
     context,
   );

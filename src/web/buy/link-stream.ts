@@ -6,7 +6,7 @@ import { buyMain, titleOf } from './buy-page.ts';
 import { announcement, progress } from './progress.ts';
 import { type BuyView, phaseOf } from './view.ts';
 
-/** What an open page is told: ready to be shown, so that there is one place that knows how. */
+/** Rendered markup, so that only the server knows how the page looks. */
 const state = z.object({
   phase: z.enum(['paying', 'waiting', 'over']),
   title: z.string(),
@@ -15,7 +15,7 @@ const state = z.object({
   main: z.string(),
 });
 
-/** The stream behind one open page. It is no operation of the API: only its own page knows its address. */
+/** The event stream of one open page. It is not an operation of the public API. */
 export function linkStream(
   follow: (signal: AbortSignal) => AsyncIterable<FundingPageView>,
   viewOf: (link: FundingPageView) => BuyView,

@@ -3,7 +3,7 @@ import { type Html, html } from '../html.ts';
 import { amountText } from '../words.ts';
 import type { BuyView } from './view.ts';
 
-/** How far the payment has come, in four steps, and whatever else is to be known. The live part of the page. */
+/** The part of the page that the stream updates. */
 export function progress(view: BuyView): Html {
   const { link } = view;
   const reached = steps.findIndex(({ status }) => status === link.status);
@@ -27,16 +27,15 @@ function stepClass(place: number, reached: number): string {
   return place === reached ? 'now' : 'ahead';
 }
 
-/** What is happening at the step that was reached. */
 function now({ link, confirmations }: BuyView): string {
   const [payment] = link.arriving;
   switch (link.status) {
     case 'seen':
-      return `${paid(link)} was seen, in block ${Math.min(payment?.confirmations ?? 1, confirmations)} of the ${confirmations} after which it is final. That takes a minute or two.`;
+      return `${paid(link)} was seen: ${Math.min(payment?.confirmations ?? 1, confirmations)} of ${confirmations} confirmations. This takes a minute or two.`;
     case 'confirmed':
-      return `${paid(link)} is final and is being added.`;
+      return `${paid(link)} is confirmed and is being added.`;
     default:
-      return 'Waiting for the payment. This page shows it by itself as soon as it is on the chain.';
+      return 'Waiting for the payment. This page updates itself when the payment arrives.';
   }
 }
 
@@ -44,7 +43,7 @@ function paid({ arriving, amount }: FundingPageView): string {
   return `${amountText(arriving[0]?.amount ?? amount)} ${amount.asset}`;
 }
 
-/** The same in one sentence, for those who listen to the page. */
+/** The status in one sentence, for screen readers. */
 export function announcement({ link }: BuyView): string {
   const who = link.name;
   switch (link.status) {
@@ -62,15 +61,15 @@ export function announcement({ link }: BuyView): string {
 }
 
 /**
- * What the card company says. Money of the account that is not this link's goes unmentioned: anyone may have been given the link.
+ * What the card company reports. Other payments to the account stay private, because the link may have been shared.
  */
 export function remarks({ card, status }: FundingPageView): string[] {
   if (card === undefined || (status !== 'open' && status !== 'expired')) return [];
   switch (card.state) {
     case 'pending':
-      return ['The card company is working on your payment.'];
+      return ['The card company is processing your payment.'];
     case 'sent':
-      return ['The card company says that it has sent the money. It is added as soon as it arrives.'];
+      return ['The card company has sent the money. It is added as soon as it arrives.'];
     case 'failed': {
       const why = card.reason === undefined ? '' : `: ${card.reason}`;
       return status === 'expired'

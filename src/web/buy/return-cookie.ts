@@ -1,6 +1,6 @@
 /**
- * A card company sends people back to an address that everybody may know. Which link they came from is in a cookie that only
- * this address is shown, so that the company never gets to see the token.
+ * Card companies send people back to a fixed address. A cookie for that address alone remembers the link, so that the company
+ * never sees the token.
  */
 const name = 'paywright_buy';
 const lifetimeSeconds = 3_600;

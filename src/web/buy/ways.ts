@@ -6,7 +6,6 @@ import { qrCode } from '../qr-code.ts';
 import { amountText } from '../words.ts';
 import type { BuyView } from './view.ts';
 
-/** The two ways to pay, as far as there are two. */
 export function ways(view: BuyView): Html {
   const { link } = view;
   return html`${elsewhere(view)}
@@ -18,10 +17,10 @@ ${link.address === null || view.token === undefined ? notReachable(view) : byWal
 
 function byCard({ sellers }: BuyView): Html {
   const [only, ...others] = sellers;
-  const whose = others.length === 0 && only !== undefined ? only.label : 'the company that takes it';
+  const whose = others.length === 0 && only !== undefined ? only.label : 'the card company';
   return html`<section class="way">
 <h2>Pay by card</h2>
-<p>You enter your card at ${whose}. It never passes through here, and the money is added as soon as it was sent on.</p>
+<p>You enter your card details at ${whose}; we never see them. The money is added as soon as it arrives.</p>
 ${sellers.map(
   ({ label, href }) =>
     html`<p class="act"><a class="button" href="${href}" rel="nofollow noreferrer">Pay by card${others.length > 0 && ` with ${label}`}</a></p>`,
@@ -32,7 +31,7 @@ ${sellers.map(
 function byWallet({ link, token }: BuyView): Html {
   const { amount, chain, address } = link;
   const { name, chainId } = chains[chain];
-  if (address === null || token === undefined) throw new Error('there is nowhere to pay to');
+  if (address === null || token === undefined) throw new Error('the link has no address to pay to');
   const exact = toDecimalText(amount);
   const request = paymentRequest({ chainId, token, to: address, atomic: amount.atomic });
   return html`<section class="way">
@@ -43,27 +42,27 @@ function byWallet({ link, token }: BuyView): Html {
 <div><dt>Amount</dt><dd><strong>${exact} ${amount.asset}</strong> ${copyButton(exact, 'amount')}</dd></div>
 <div class="address"><dt>Address</dt><dd><code>${address}</code> ${copyButton(address, 'address')}</dd></div>
 </dl>
-<div class="scan">${qrCode(request, `QR code for a wallet: ${exact} ${amount.asset} on ${name}`)}<p>Scan with a wallet, or <a href="${request}">open one on this phone</a></p></div>
+<div class="scan">${qrCode(request, `QR code for a wallet: ${exact} ${amount.asset} on ${name}`)}<p>Scan with a wallet, or <a href="${request}">open a wallet on this phone</a></p></div>
 </div>
-<p class="warning"><strong>Only ${amount.asset}, and only on ${name}.</strong> Other coins, also such as USDC.e, are not added. What is sent on another network arrives late, or never. A payment of less than ${exact} ${amount.asset} is added to the balance, but this link goes on waiting: if your exchange takes a fee from what it sends, send that much more.</p>
+<p class="warning"><strong>Only ${amount.asset}, and only on ${name}.</strong> Other coins, such as USDC.e, are not added. A payment on another network arrives late or is lost. If your exchange deducts a fee, send that much more: a payment of less than ${exact} ${amount.asset} is added to the balance, but does not complete this link.</p>
 </section>`;
 }
 
-/** Shown where there is a clipboard. */
+/** The script shows it if the browser has a clipboard. */
 function copyButton(text: string, what: string): Html {
   return html`<button type="button" class="copy" data-copy="${text}" aria-label="Copy the ${what}">Copy</button>`;
 }
 
-/** The currency has no contract on the chain that people spend on: what is possible instead, and what that means. */
+/** Explains a link on another chain, because the currency has no contract on the home chain. */
 function elsewhere({ link: { chain, amount } }: BuyView): Html | undefined {
   if (chain === homeChain) return undefined;
   const { name } = chains[chain];
-  return html`<p class="remark">${amount.asset} cannot be received on ${chains[homeChain].name} here, so this link takes it on ${name}. It stays in the balance on ${name} and can be paid out there.</p>`;
+  return html`<p class="remark">${amount.asset} cannot be received on ${chains[homeChain].name}, so this link uses ${name}. The money stays in the balance on ${name} and can be withdrawn there.</p>`;
 }
 
 function notReachable({ link: { chain, amount } }: BuyView): Html {
   return html`<section class="way">
 <h2>Pay from an exchange or wallet</h2>
-<p>${amountText(amount)} ${amount.asset} cannot be received on ${chains[chain].name} at the moment. Ask for a link in the other currency, or have somebody with an account here transfer it.</p>
+<p>${amountText(amount)} ${amount.asset} cannot be received on ${chains[chain].name} at the moment. Ask for a link in the other currency, or for a transfer from another account.</p>
 </section>`;
 }

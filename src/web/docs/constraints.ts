@@ -9,7 +9,6 @@ const formatNames: Readonly<Record<string, string>> = {
   uuid: 'UUID',
 };
 
-/** What a value must keep to, as short phrases. */
 export function constraintsOf(schema: JsonSchema, resolve: Resolve): Html[] {
   const resolved = resolve(schema);
   const { options } = alternatives(resolved, resolve);
@@ -28,7 +27,7 @@ function valueConstraints(schema: JsonSchema, resolve: Resolve): Html[] {
     count(schema.minItems, schema.maxItems, 'item'),
     range(schema),
     schema.multipleOf !== undefined && html`in steps of ${literal(schema.multipleOf)}`,
-    // A format says in one word what its pattern says in a hundred characters.
+    // The name of a format is easier to read than its pattern.
     schema.pattern !== undefined && schema.format === undefined && html`matches <code>${schema.pattern}</code>`,
     schema['x-untrusted'] === true && html`<a href="#untrusted">written by others</a>`,
   ].filter((phrase): phrase is Html => phrase !== false);
@@ -49,7 +48,7 @@ function count(min: number | undefined, max: number | undefined, noun: string): 
   return min === max ? html`exactly ${min} ${nouns(min)}` : html`${min} to ${max} ${nouns(max)}`;
 }
 
-/** Bounds at the edge of what a number can hold come from the language, not from the interface. */
+/** Bounds at the limits of a JavaScript number are not part of the interface. */
 function meaningful(bound: number | undefined): number | undefined {
   return bound === undefined || Math.abs(bound) >= Number.MAX_SAFE_INTEGER ? undefined : bound;
 }

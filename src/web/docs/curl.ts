@@ -3,7 +3,7 @@ import type { Operation, Parameter } from './read-document.ts';
 /** Bodies up to this length stay on one line. */
 const longestLine = 64;
 
-/** A command that does what the operation's example says, ready to be pasted into a terminal. */
+/** The operation's example as a command to paste into a terminal. */
 export function curlFor(operation: Operation, baseUrl: string): string {
   const { method, body, needsKey } = operation;
   const takesIdempotencyKey = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
@@ -11,7 +11,7 @@ export function curlFor(operation: Operation, baseUrl: string): string {
   return [
     `curl ${method === impliedMethod ? '' : `-X ${method} `}${quoteWhereNeeded(urlOf(operation, baseUrl))}`,
     ...(needsKey ? ['-H "Authorization: Bearer $PAYWRIGHT_API_KEY"'] : []),
-    // A fresh key each time the command is run; a fixed one would bind every reader to the first reader's request.
+    // A new key for each run: with a fixed one, only the first run would take effect.
     ...(takesIdempotencyKey ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
     ...(body === undefined
       ? []
@@ -36,7 +36,7 @@ function urlOf({ path, parameters }: Operation, baseUrl: string): string {
   return `${baseUrl}${filled}${query.length === 0 ? '' : `?${query.join('&')}`}`;
 }
 
-/** Without an example the name in capitals shows what is to be filled in. */
+/** Without an example, the parameter name in capitals is the placeholder. */
 function exampleOf({ name, example }: Parameter): string {
   if (example === undefined) return name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
   return typeof example === 'object' ? JSON.stringify(example) : String(example);
@@ -46,7 +46,6 @@ function quoteWhereNeeded(text: string): string {
   return /^[\w:/.,@%+-]+$/.test(text) ? text : quote(text);
 }
 
-/** Inside single quotes a shell reads everything literally, except a single quote. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

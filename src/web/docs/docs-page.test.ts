@@ -88,7 +88,7 @@ describe('the reference', () => {
     expect(page).toMatch(/<code class="name">amount<\/code>.*number.*more than 0.*required/);
     expect(page).toContain('Before the <code>fee</code>.');
     expect(page).toContain('Idempotency-Key');
-    expect(page).toContain('Needs an API key</a> that may <code>pay</code>');
+    expect(page).toContain('Needs an API key</a> with the scope <code>pay</code>');
     expect(page).toContain('No API key needed');
   });
 
@@ -104,7 +104,7 @@ describe('the reference', () => {
       expect(page).toContain(`href="#error-${code}"`);
     }
     expect(page).toContain('Fund the account and try again.');
-    expect(page).toMatch(/Answered by <a href="#createTransfer">Send money<\/a>/);
+    expect(page).toMatch(/Returned by <a href="#createTransfer">Send money<\/a>/);
   });
 
   it('explains the errors that the server answers at any address', () => {

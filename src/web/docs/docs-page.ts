@@ -7,7 +7,6 @@ import { methodLabel, operationSection } from './operation.ts';
 import { type Chapter, type Reference, readDocument } from './read-document.ts';
 import { statePicture } from './state-picture.ts';
 
-/** The API reference: everything in it comes from the OpenAPI document. */
 export function docsPage(document: OpenApiDocument, context: PageContext): Html {
   const reference = readDocument(document);
   const topics = introductionTopics(reference);

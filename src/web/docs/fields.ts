@@ -2,7 +2,7 @@ import { type Html, html, prose, separated } from '../html.ts';
 import { constraintsOf } from './constraints.ts';
 import { alternatives, type JsonSchema, type Resolve, typeInWords } from './schema.ts';
 
-/** Whether a field's presence is worth a word: in requests that it is required, in answers that it may be missing. */
+/** Requests mark required fields, answers mark optional ones. */
 type Direction = 'request' | 'answer';
 
 interface FieldOptions {
@@ -10,10 +10,10 @@ interface FieldOptions {
   readonly direction: Direction;
 }
 
-/** Recursive schemas exist; nobody reads deeper than this. */
+/** Ends the rendering of recursive schemas. */
 const deepest = 5;
 
-/** The fields of an object, those of objects within it included; nothing for anything that has no fields. */
+/** The fields of an object and of the objects in it; undefined if there are none. */
 export function fieldList(schema: JsonSchema, options: FieldOptions, depth = 0): Html | undefined {
   const shapes = depth < deepest ? objectShapes(schema, options.resolve) : [];
   if (shapes.length === 0) return undefined;
@@ -51,7 +51,7 @@ export function fieldRow(field: Field, { resolve, direction }: FieldOptions): Ht
 </div>`;
 }
 
-/** A field that may be null carries its description one level down, on what it is otherwise. */
+/** A nullable field has its description on the non-null alternative. */
 function inheritedDescription(schema: JsonSchema, resolve: Resolve): string | undefined {
   const { options } = alternatives(schema, resolve);
   return options.length === 1 ? options[0]?.description : undefined;
@@ -63,7 +63,7 @@ function presence(required: boolean, direction: Direction): Html | undefined {
   return undefined;
 }
 
-/** The objects that a value may be or hold: itself, its alternatives, or the items of a list. */
+/** The object schemas of a value: itself, its alternatives, or the items of a list. */
 function objectShapes(schema: JsonSchema, resolve: Resolve): JsonSchema[] {
   return alternatives(resolve(schema), resolve).options.flatMap((option) => {
     if (option.items !== undefined) return objectShapes(option.items, resolve);

@@ -6,7 +6,6 @@ import { fieldList, fieldRow } from './fields.ts';
 import type { Answer, Content, Operation, Parameter } from './read-document.ts';
 import { typeInWords } from './schema.ts';
 
-/** One operation: what it takes and answers on one side, the example on the other. */
 export function operationSection(operation: Operation, baseUrl: string): Html {
   const { id, method, path, summary, description } = operation;
   return html`
@@ -32,13 +31,13 @@ export function methodLabel(method: string): Html {
 }
 
 function access({ needsKey, scope, scopeOfKey }: Operation): Html {
-  const alternative = scopeOfKey !== undefined && html`, or one that may <code>${scopeOfKey}</code>`;
+  const alternative = scopeOfKey !== undefined && html`, or one with the scope <code>${scopeOfKey}</code>`;
   if (!needsKey) return html`No API key needed${alternative}`;
-  const allowed = scope !== undefined && scope !== 'any' && html` that may <code>${scope}</code>`;
+  const allowed = scope !== undefined && scope !== 'any' && html` with the scope <code>${scope}</code>`;
   return html`<a href="#authentication">Needs an API key</a>${allowed}`;
 }
 
-/** A long path may break after a slash, and nowhere else. */
+/** Lets a long path wrap after a slash only. */
 function pathWithBreaks(path: string): Html {
   return html`${path.split(/(?<=\/)/).map((step) => html`${step}<wbr>`)}`;
 }

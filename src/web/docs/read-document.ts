@@ -2,7 +2,7 @@ import { httpErrors } from '../../kernel/http/errors.ts';
 import type { OpenApiDocument, OpenApiOperation, StatePicture } from '../../kernel/http/openapi.ts';
 import { type JsonSchema, type Resolve, resolveWithin } from './schema.ts';
 
-/** The OpenAPI document as a reader meets it: chapters of operations, and errors by code. */
+/** The OpenAPI document in reading order. */
 export interface Reference {
   readonly title: string;
   readonly version: string;
@@ -27,9 +27,8 @@ export interface Operation {
   readonly summary: string;
   readonly description: string | undefined;
   readonly needsKey: boolean;
-  /** What the key must be allowed to do. */
   readonly scope: string | undefined;
-  /** What a key must be allowed to do that is sent although none is needed. */
+  /** The scope of a key that is optional for this operation. */
   readonly scopeOfKey: string | undefined;
   readonly parameters: readonly Parameter[];
   readonly body: Content | undefined;
@@ -72,7 +71,7 @@ export interface ErrorEntry extends ErrorFacts {
 
 const problemType = 'application/problem+json';
 
-/** The server itself answers these, whatever the address, so no operation declares them. */
+/** The server returns these for unknown paths and methods, so no operation declares them. */
 const serverErrors: readonly ErrorFacts[] = [httpErrors.not_found, httpErrors.method_not_allowed];
 
 export function readDocument(document: OpenApiDocument): Reference {
@@ -89,7 +88,7 @@ export function readDocument(document: OpenApiDocument): Reference {
   return { title, version, description, baseUrl: server?.url ?? '/api', chapters, errors };
 }
 
-/** In the order of the document's tags; a tag that the document does not describe comes last, not nowhere. */
+/** In the order of the document's tags; undescribed tags come last. */
 function chaptersOf(
   document: OpenApiDocument,
   operations: readonly { readonly tag: string; readonly operation: Operation }[],
@@ -156,7 +155,7 @@ function readContent(holder: Json | undefined, document: OpenApiDocument): Conte
   return { mediaType, schema, example, resolve: resolveWithin(schema, document) };
 }
 
-/** Each code stands as an example of its response; the example is the error's own title and advice. */
+/** The document lists each error code as an example of its response. */
 function readErrors(response: Json): ErrorFacts[] {
   const examples = mediaOf(response)[problemType]?.examples ?? {};
   return Object.entries(examples).map(([code, example]) => {
@@ -165,7 +164,7 @@ function readErrors(response: Json): ErrorFacts[] {
   });
 }
 
-/** Every code once, by status and then by name. */
+/** Each code once, sorted by status and name. */
 function errorsOf(operations: readonly Operation[]): ErrorEntry[] {
   const facts = new Map<string, ErrorFacts>();
   for (const error of [...serverErrors, ...operations.flatMap((operation) => operation.errors)]) {

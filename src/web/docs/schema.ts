@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the API's declarations produce. */
+/** The subset of JSON Schema that the API's declarations produce. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
@@ -25,11 +25,11 @@ export interface JsonSchema {
   readonly multipleOf?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
-  /** Somebody else has written it. */
+  /** Written by a third party. */
   readonly 'x-untrusted'?: boolean;
 }
 
-/** Finds what a `$ref` points at; an unknown one is left as it is. */
+/** Follows a `$ref`; an unknown one is dropped. */
 export type Resolve = (schema: JsonSchema) => JsonSchema;
 
 export function resolveWithin(...roots: readonly unknown[]): Resolve {
@@ -64,7 +64,7 @@ export function alternatives(schema: JsonSchema, resolve: Resolve): { options: J
   };
 }
 
-/** The type in words: "string or null", "array of objects". */
+/** For example "string or null" or "array of objects". */
 export function typeInWords(schema: JsonSchema, resolve: Resolve): string {
   const { options, nullable } = alternatives(resolve(schema), resolve);
   const words = [...new Set(options.map((option) => oneTypeInWords(option, resolve)))];

@@ -1,7 +1,7 @@
 import type { StatePicture } from '../../kernel/http/openapi.ts';
 import { type Html, html, prose } from '../html.ts';
 
-/** The way of something that takes its time, drawn as a line with stops; a second line leads to where it ends if it fails. */
+/** States as a line with stops; a second line leads to the failed state. */
 export function statePicture({ caption, way, failed }: StatePicture): Html {
   return html`
 <figure class="states">

@@ -16,7 +16,8 @@ test('every test that the page on security leans on is there', () => {
 });
 
 test('every page that another one links to is there', () => {
-  for (const page of ['README.md', 'docs/security.md']) {
+  const pages = readdirSync(fromRoot('docs')).filter((name) => name.endsWith('.md'));
+  for (const page of ['README.md', ...pages.map((name) => `docs/${name}`)]) {
     const linked = [
       ...readFileSync(fromRoot(page), 'utf8').matchAll(/`(docs\/[\w/.-]+\.\w+)`|\]\((?!https?:)([^)#]+)\)/g),
     ];

@@ -97,6 +97,17 @@ describe('the metrics', () => {
     expect(new Set(asked.map((name: string) => name.replace(/_bucket$/, '')))).toEqual(new Set(names));
   });
 
+  test('are all that the alert rules ask for, and every alert is explained', () => {
+    const rules = file('docs/prometheus/paywright.rules.yml');
+    const asked = rules.match(/\b(?:paywright|nodejs|process)_\w+/g) ?? [];
+    const names = toldIn(told);
+    expect(asked.length).toBeGreaterThan(20);
+    expect(asked.filter((name) => !names.includes(name.replace(/_bucket$/, '')))).toEqual([]);
+    const alerts = [...rules.matchAll(/- alert: (\w+)$/gm)].map(([, name]) => name);
+    const explained = [...file('docs/alerts.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+    expect(explained).toEqual(alerts);
+  });
+
   test('are not on the port that the world reaches', async () => {
     expect((await fetch(`${service.url}/metrics`)).status).toBe(404);
   });
