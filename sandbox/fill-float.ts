@@ -1,7 +1,7 @@
 import { type Hex, isAddressEqual, zeroAddress } from 'viem';
 import { findReceipt } from '../src/chains/find-receipt.ts';
 import { createNetworks, tokenOf } from '../src/chains/network.ts';
-import { transferIn } from '../src/custody/reserves/ask-chain.ts';
+import { transferIn } from '../src/chains/token-transfer.ts';
 import { houseWallet } from '../src/custody/wallets/house-wallets.ts';
 import type { Arrival } from '../src/custody/watch/arrival.ts';
 import type { Database } from '../src/kernel/db/database.ts';

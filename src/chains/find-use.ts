@@ -86,9 +86,7 @@ function hasMoved(
   return told.some((event, place) => {
     const next = told[place + 1];
     return (
-      event?.eventName === 'AuthorizationUsed' &&
-      isAddressEqual(event.args.authorizer, from) &&
-      event.args.nonce === nonce &&
+      isUse(event, { from, nonce }) &&
       next?.eventName === 'Transfer' &&
       isAddressEqual(next.args.from, from) &&
       isAddressEqual(next.args.to, to) &&
@@ -100,14 +98,15 @@ function hasMoved(
 /** Whether the token logged the use in this receipt. */
 export function hasUsed({ status, logs }: TransactionReceipt, token: Token, { from, nonce }: Known): boolean {
   if (status !== 'success') return false;
-  return logs.some((log) => {
-    const event = isAddressEqual(log.address, token.address) ? readEvent(log) : undefined;
-    return (
-      event?.eventName === 'AuthorizationUsed' &&
-      isAddressEqual(event.args.authorizer, from) &&
-      event.args.nonce === nonce
-    );
-  });
+  return logs.some((log) => isAddressEqual(log.address, token.address) && isUse(readEvent(log), { from, nonce }));
+}
+
+function isUse(event: ReturnType<typeof readEvent>, { from, nonce }: Known): boolean {
+  return (
+    event?.eventName === 'AuthorizationUsed' &&
+    isAddressEqual(event.args.authorizer, from) &&
+    event.args.nonce === nonce
+  );
 }
 
 function readEvent({ data, topics }: Log) {

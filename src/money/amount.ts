@@ -47,7 +47,7 @@ const exactDigits = 15;
 export function toJsonNumber(amount: Amount): number {
   const text = toDecimalText(amount);
   const significant = text.replace(/[-.]/g, '').replace(/^0+/, '');
-  if (significant.length > exactDigits && toDecimalText(amount) !== expandExponent(String(Number(text)))) {
+  if (significant.length > exactDigits && text !== expandExponent(String(Number(text)))) {
     throw new RangeError(`${text} ${amount.asset} has no exact JSON number`);
   }
   return Number(text);

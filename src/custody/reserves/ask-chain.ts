@@ -1,7 +1,5 @@
-import { decodeEventLog, type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
-import { tokenAbi } from '../../chains/abi.ts';
-import type { Network, Token } from '../../chains/network.ts';
-import { wrappedCoinAbi } from '../../chains/wrapped-coin.ts';
+import type { Hex } from 'viem';
+import type { Network } from '../../chains/network.ts';
 
 export interface Cursor {
   readonly blockNumber: bigint;
@@ -16,39 +14,4 @@ export class BlockIsGone extends Error {
 export async function requireBlock({ id, client }: Network, { blockNumber, blockHash }: Cursor): Promise<void> {
   const { hash } = await client.getBlock({ blockNumber });
   if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} was replaced by a reorg`);
-}
-
-export interface TokenTransfer {
-  readonly from: Hex;
-  readonly to: Hex;
-  readonly atomic: bigint;
-}
-
-/** Undefined for another event or another token. */
-export function transferIn(
-  log: TransactionReceipt['logs'][number] | undefined,
-  token: Token,
-): TokenTransfer | undefined {
-  if (log === undefined || !isAddressEqual(log.address, token.address)) return undefined;
-  try {
-    const { eventName, args } = decodeEventLog({ abi: tokenAbi, data: log.data, topics: log.topics });
-    return eventName === 'Transfer' ? { from: args.from, to: args.to, atomic: args.value } : undefined;
-  } catch {
-    // Another event of the token.
-    return undefined;
-  }
-}
-
-/** What a wallet unwrapped: the token is burned without a `Transfer` event. */
-export function unwrappedIn(
-  log: TransactionReceipt['logs'][number] | undefined,
-  token: Token,
-): Pick<TokenTransfer, 'from' | 'atomic'> | undefined {
-  if (log === undefined || !isAddressEqual(log.address, token.address)) return undefined;
-  try {
-    const { args } = decodeEventLog({ abi: wrappedCoinAbi, data: log.data, topics: log.topics });
-    return { from: args.src, atomic: args.wad };
-  } catch {
-    return undefined;
-  }
 }

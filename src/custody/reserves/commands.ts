@@ -1,17 +1,10 @@
 import type { Command } from 'commander';
-import type { Networks } from '../../chains/network.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
-import type { Saga } from '../../kernel/sagas/define-saga.ts';
 import { findSnapshot, readRoots } from './read-proof.ts';
-import { reconcile } from './reconcile.ts';
+import { type ReconcileParts, reconcile } from './reconcile.ts';
 import { type ReserveRow, reportReserves } from './report.ts';
 
-export interface ReserveCommandParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  readonly sagas: readonly Saga[];
-}
+export type ReserveCommandParts = Pick<ReconcileParts, 'db' | 'networks' | 'sagas'>;
 
 type WithChains = (work: (parts: ReserveCommandParts) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;

@@ -1,10 +1,10 @@
 import { type Hex, isAddressEqual } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network, Token } from '../../chains/network.ts';
+import { transferIn } from '../../chains/token-transfer.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { transferIn } from './ask-chain.ts';
 
 /** An arrival at one of our wallets that is not, or no longer, credited. */
 export interface DoubtedArrival {

@@ -2,10 +2,10 @@ import { type Hex, isAddressEqual } from 'viem';
 import { readUsed } from '../../chains/authorization.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network, Token } from '../../chains/network.ts';
+import { transferIn, unwrappedIn } from '../../chains/token-transfer.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { transferIn, unwrappedIn } from './ask-chain.ts';
 
 /**
  * A step that is not settled in the books, what it takes from its wallet, and the transactions that may have taken it.

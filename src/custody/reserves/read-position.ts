@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import { type Database, longStatements, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { type Database, longStatements, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import type { Cursor } from './ask-chain.ts';
 import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
@@ -49,7 +49,8 @@ export function atOneMoment<Result>(db: Database, work: (tx: Transaction) => Pro
 
 export async function readPosition(tx: Transaction): Promise<Position> {
   return {
-    at: await readTime(tx),
+    // Truncated to milliseconds, as published.
+    at: onlyRow(await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at")).at,
     cursors: await readCursors(tx),
     books: await readBooks(tx),
     openSteps: await readOpenSteps(tx),
@@ -57,13 +58,6 @@ export async function readPosition(tx: Transaction): Promise<Position> {
     houseAddresses: await readHouseAddresses(tx),
     unsweptAddresses: await readUnsweptAddresses(tx),
   };
-}
-
-/** Truncated to milliseconds, as published. */
-async function readTime(tx: Queryable): Promise<Date> {
-  const { rows } = await tx.query<{ at: Date }>("SELECT date_trunc('milliseconds', now()) AS at");
-  if (rows[0] === undefined) throw new Error('SELECT now() returned no row');
-  return rows[0].at;
 }
 
 async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
@@ -104,7 +98,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
      )
      , rows AS (
        SELECT chain, asset, counts_as, balance FROM named
-       -- The first that ever comes to a chain has no account in the ledger yet.
+       -- The first arrival on a chain has no account in the ledger yet.
        UNION ALL SELECT chain, asset, 'custody', 0 FROM ahead
      )
      SELECT n.chain, n.asset,

@@ -49,26 +49,30 @@ async function custodyAgainstClaims(db: Queryable): Promise<string[]> {
   );
 }
 
+/** Where the ledger's balance of a kind differs from `expected`, SQL for the sum of `atomic` by chain and asset. */
+async function differences(db: Queryable, kind: string, expected: string): Promise<SumRow[]> {
+  const { rows } = await db.query<SumRow>(
+    `WITH booked AS (
+       SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
+         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
+        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = $1)
+     ), expected AS (${expected})
+     SELECT chain, asset, coalesce(expected.atomic, 0) AS expected, coalesce(booked.balance, 0) AS found
+       FROM booked FULL JOIN expected USING (chain, asset)
+      WHERE coalesce(expected.atomic, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
+    [kind],
+  );
+  return rows;
+}
+
 /** The in-transit balance of a saga must equal what its open rows have taken. */
 async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promise<string[]> {
   const findings: string[] = [];
   for (const { table, inTransit } of sagas) {
     if (inTransit === undefined) continue;
-    const { rows } = await db.query<SumRow>(
-      `WITH booked AS (
-         SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
-           JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
-          WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = $1)
-       ), open AS (
-         SELECT ${inTransit.chain} AS chain, asset, sum(${inTransit.atomic}) AS taken FROM ${table}
-          WHERE finished_at IS NULL GROUP BY 1, 2
-       )
-       SELECT chain, asset, coalesce(open.taken, 0) AS expected, coalesce(booked.balance, 0) AS found
-         FROM booked FULL JOIN open USING (chain, asset)
-        WHERE coalesce(open.taken, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
-      [inTransit.kind],
-    );
-    for (const { chain, asset, expected, found } of rows) {
+    const taken = `SELECT ${inTransit.chain} AS chain, asset, sum(${inTransit.atomic}) AS atomic FROM ${table}
+                    WHERE finished_at IS NULL GROUP BY 1, 2`;
+    for (const { chain, asset, expected, found } of await differences(db, inTransit.kind, taken)) {
       findings.push(
         `${chain}: ${amountText(asset, found)} is in transit, but open ${table} come to ${amountText(asset, expected)}.`,
       );
@@ -79,20 +83,9 @@ async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promi
 
 /** Served calls that are not yet earned must equal their payments. */
 async function callsAgainstClaims(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<SumRow>(
-    `WITH booked AS (
-       SELECT c.id AS chain, a.symbol AS asset, l.balance FROM ledger.accounts l
-         JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
-        WHERE ledger.kind_of(l.id) = (SELECT code FROM ledger.kinds WHERE name = 'calls_in_transit')
-     ), served AS (
-       SELECT chain, asset, sum(atomic) AS atomic FROM payment_claims
-        WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL GROUP BY 1, 2
-     )
-     SELECT chain, asset, coalesce(served.atomic, 0) AS expected, coalesce(booked.balance, 0) AS found
-       FROM booked FULL JOIN served USING (chain, asset)
-      WHERE coalesce(served.atomic, 0) <> coalesce(booked.balance, 0) ORDER BY 1, 2`,
-  );
-  return rows.map(
+  const served = `SELECT chain, asset, sum(atomic) AS atomic FROM payment_claims
+                   WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL GROUP BY 1, 2`;
+  return (await differences(db, 'calls_in_transit', served)).map(
     ({ chain, asset, expected, found }) =>
       `${chain}: ${amountText(asset, found)} is to be earned by calls, but their payments come to ${amountText(asset, expected)}.`,
   );

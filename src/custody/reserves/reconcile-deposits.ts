@@ -1,11 +1,11 @@
 import { type Hex, isAddressEqual } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
+import { transferIn } from '../../chains/token-transfer.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import { toPostingId } from '../../ledger/posting-id.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { transferIn } from './ask-chain.ts';
 import { amountText } from './reconcile-books.ts';
 
 const rowsAtOnce = 500;

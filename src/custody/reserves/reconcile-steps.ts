@@ -3,10 +3,10 @@ import { readUsed } from '../../chains/authorization.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { hasUsed } from '../../chains/find-use.ts';
 import { type Network, type Token, tokenOf } from '../../chains/network.ts';
+import { transferIn } from '../../chains/token-transfer.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { transferIn } from './ask-chain.ts';
 import { hashesOf, isUndone, takenIn } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';
 

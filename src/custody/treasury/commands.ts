@@ -1,31 +1,23 @@
 import type { Command } from 'commander';
-import type { Networks } from '../../chains/network.ts';
 import { commandGroup } from '../../kernel/command-group.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { houseBalances } from '../../ledger/balances.ts';
 import { walkDues } from '../../ledger/claimants.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { chainIds, chains, holdings, homeChain } from '../../money/catalogue.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 import type { SeedRotation } from '../wallets/seed-rotation.ts';
-import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
-import { addFloat } from './add-float.ts';
-import { explainUnknown, showUnknown } from './explain-unknown.ts';
+import { addFloat, type FloatParts } from './add-float.ts';
+import { explainUnknown, showUnknown, type UnknownParts } from './explain-unknown.ts';
 import { amountOrRefuse, chainOrRefuse, inWords as text } from './given-amount.ts';
 import { treasuryOverview } from './overview.ts';
 import { raiseFee } from './raise-fee.ts';
 import { rotateSeed } from './rotate-seed.ts';
 
-export interface TreasuryParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
+export interface TreasuryParts extends FloatParts, UnknownParts {
   readonly provider: WalletProvider;
   /** Only with our own keys. */
   readonly seedRotation: SeedRotation | undefined;
-  readonly unknownTransactions: UnknownTransactions | undefined;
 }
 
 type WithTreasury = (work: (parts: TreasuryParts) => Promise<void>) => Promise<void>;
@@ -114,11 +106,11 @@ async function show({ db, networks }: TreasuryParts, say: Say): Promise<void> {
   }
   say('');
   // Above is what we hold, here is whose it is. `gas` is what remains of the operator's funding.
-  const own = (await houseBalances(db)).filter(({ kind, balance }) => !mirrors.has(kind) && balance.atomic !== 0n);
+  const balances = (await houseBalances(db)).filter(({ balance }) => balance.atomic !== 0n);
+  const own = balances.filter(({ kind }) => !mirrors.has(kind));
   for (const { chain, kind, balance } of own) say(`${chain.padEnd(6)}${kind.padEnd(24)}${text(balance)}`);
   if (own.length === 0) say('The house has earned nothing yet.');
-  const lent = (await houseBalances(db)).filter(({ kind, balance }) => kind === 'gas_lent' && balance.atomic !== 0n);
-  for (const { chain, balance } of lent) {
+  for (const { chain, balance } of balances.filter(({ kind }) => kind === 'gas_lent')) {
     say(`${chain.padEnd(6)}${'lent to users for gas'.padEnd(24)}${text(amountOf(balance.asset, -balance.atomic))}`);
   }
 }

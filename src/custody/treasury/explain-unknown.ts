@@ -10,7 +10,7 @@ import { type ChainId, chains } from '../../money/catalogue.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import type { UnknownTransaction, UnknownTransactions } from '../wallets/unknown-transactions.ts';
 
-interface UnknownParts {
+export interface UnknownParts {
   readonly db: Database;
   readonly networks: Networks;
   /** Only with our own keys. */

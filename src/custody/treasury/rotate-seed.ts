@@ -1,8 +1,8 @@
-import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
-import { newId } from '../../kernel/ids/ids.ts';
+import { type Database, onlyRow } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
+import { assignWallet } from '../wallets/assign-wallet.ts';
 import { type HouseWallet, insertHouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
-import { type NewWallet, ProviderError, type WalletProvider } from '../wallets/provider.ts';
+import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import type { SeedRotation } from '../wallets/seed-rotation.ts';
 import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
 
@@ -90,21 +90,8 @@ async function renewWallets(
       `UPDATE wallets SET retired_at = now() WHERE account_id = $2 AND ${onOldSeed('$1')} RETURNING chain`,
       [seedId, accountId],
     );
-    for (const { chain } of rows) await insertWallet(tx, accountId, chain, wallet, provider.name);
+    for (const { chain } of rows) await assignWallet(tx, { accountId, chain, provider: provider.name, wallet });
   });
-}
-
-async function insertWallet(
-  tx: Transaction,
-  accountId: bigint,
-  chain: ChainId,
-  { ref, address }: NewWallet,
-  provider: string,
-): Promise<void> {
-  await tx.query(
-    'INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)',
-    [newId('wal'), accountId, chain, provider, ref, address],
-  );
 }
 
 async function renewHouseWallets(

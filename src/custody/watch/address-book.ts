@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { Queryable } from '../../kernel/db/database.ts';
+import { onlyRow, type Queryable } from '../../kernel/db/database.ts';
 
 /** Null for the house, whose unexpected transfers are surplus. */
 interface AddressOwner {
@@ -39,7 +39,7 @@ export function createAddressBook(db: Queryable): AddressBook {
     addresses,
     find: (address) => owners.get(address.toLowerCase()),
     async refresh() {
-      const now = await databaseTime(db);
+      const { now } = onlyRow(await db.query<{ now: Date }>('SELECT now() AS now'));
       // A clock that was set back would hide new wallets among old ones, so everything is read again.
       const since = readAt === undefined || now < readAt ? undefined : new Date(readAt.getTime() - overlapMs);
       const { rows } = await db.query<{ account_id: bigint; address: string }>(
@@ -54,11 +54,4 @@ export function createAddressBook(db: Queryable): AddressBook {
       readAt = now;
     },
   };
-}
-
-async function databaseTime(db: Queryable): Promise<Date> {
-  const { rows } = await db.query<{ now: Date }>('SELECT now() AS now');
-  const [row] = rows;
-  if (row === undefined) throw new Error('SELECT now() returned no row');
-  return row.now;
 }

@@ -1,7 +1,7 @@
-import { decodeEventLog, type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
-import { tokenAbi } from '../../chains/abi.ts';
+import { isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { type ChainNode, type Network, tokenOf } from '../../chains/network.ts';
+import { transferIn } from '../../chains/token-transfer.ts';
 import { type ChainFacts, chains } from '../../money/catalogue.ts';
 import { proofsOf } from '../steps/receipt-proofs.ts';
 import type { Arrival } from './arrival.ts';
@@ -51,22 +51,9 @@ function findTransfer(
   { position, recipient, asset }: Place,
 ): Pick<Shown, 'atomic' | 'sender' | 'proofs'> | undefined {
   const token = tokenOf(network, asset);
-  const log = logs[position];
-  if (status !== 'success' || token === undefined || log === undefined) return undefined;
-  if (!isAddressEqual(log.address, token.address)) return undefined;
-  const moved = transferIn(log);
-  if (moved === undefined || moved.value === 0n || !isAddressEqual(moved.to, recipient)) return undefined;
-  return { atomic: moved.value, sender: moved.from, proofs: proofsOf(logs, position) };
-}
-
-function transferIn({ data, topics }: TransactionReceipt['logs'][number]) {
-  try {
-    const { eventName, args } = decodeEventLog({ abi: tokenAbi, data, topics });
-    return eventName === 'Transfer' ? (args as { from: Hex; to: Hex; value: bigint }) : undefined;
-  } catch {
-    // Another event of the token.
-    return undefined;
-  }
+  const moved = status === 'success' && token !== undefined ? transferIn(logs[position], token) : undefined;
+  if (moved === undefined || moved.atomic === 0n || !isAddressEqual(moved.to, recipient)) return undefined;
+  return { atomic: moved.atomic, sender: moved.from, proofs: proofsOf(logs, position) };
 }
 
 /**

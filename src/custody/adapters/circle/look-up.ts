@@ -1,5 +1,6 @@
-import { BaseError, type Hex, TransactionReceiptNotFoundError } from 'viem';
+import { BaseError, type Hex } from 'viem';
 import { z } from 'zod';
+import { findReceipt } from '../../../chains/find-receipt.ts';
 import type { Network, Networks } from '../../../chains/network.ts';
 import type { Logger } from '../../../kernel/log/logger.ts';
 import type { ChainId } from '../../../money/catalogue.ts';
@@ -78,7 +79,7 @@ async function reportComplete(
       code: 'provider_trouble',
     });
   }
-  const mined = await findReceipt(network, hash);
+  const mined = await findMined(network, hash);
   if (mined === undefined) return pending(transaction);
   return { state: 'confirmed', hash, blockNumber: mined.blockNumber, gasCost: gasCost ?? mined.gasCost };
 }
@@ -89,7 +90,7 @@ async function reportFailed(
   transaction: CircleTransaction,
 ): Promise<TransactionReport> {
   const { id, state, txHash: hash, errorReason, errorDetails } = transaction;
-  const mined = hash === undefined ? undefined : await findReceiptIfPossible(network, hash);
+  const mined = hash && network && (await findMined(network, hash).catch(() => undefined));
   // A transaction with a hash was signed and may have been sent: only its receipt proves that nothing was moved.
   if (hash !== undefined && mined === undefined) return pending(transaction);
   if (mined?.succeeded === true) {
@@ -113,30 +114,23 @@ async function reportFailed(
   };
 }
 
-async function findReceiptIfPossible(network: Network | undefined, hash: Hex): Promise<Mined | undefined> {
-  if (network === undefined) return undefined;
-  return findReceipt(network, hash).catch(() => undefined);
-}
-
 interface Mined {
   readonly succeeded: boolean;
   readonly blockNumber: bigint;
   readonly gasCost: bigint;
 }
 
-async function findReceipt({ client }: Network, hash: Hex): Promise<Mined | undefined> {
-  try {
-    const receipt = await client.getTransactionReceipt({ hash });
-    // Rollups charge for Ethereum separately, in a field of their own.
-    const { l1Fee } = receipt as { l1Fee?: string | bigint | null };
-    return {
-      succeeded: receipt.status === 'success',
-      blockNumber: receipt.blockNumber,
-      gasCost: receipt.gasUsed * receipt.effectiveGasPrice + BigInt(l1Fee ?? 0n),
-    };
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return undefined;
+async function findMined({ client }: Network, hash: Hex): Promise<Mined | undefined> {
+  const receipt = await findReceipt(client, hash).catch((error: unknown) => {
     const reason = error instanceof BaseError ? error.shortMessage : String(error);
     throw new ProviderError(`The chain does not answer: ${reason}`, { retryable: true, code: 'chain_unreachable' });
-  }
+  });
+  if (receipt === undefined) return undefined;
+  // Rollups charge for Ethereum separately, in a field of their own.
+  const { l1Fee } = receipt as { l1Fee?: string | bigint | null };
+  return {
+    succeeded: receipt.status === 'success',
+    blockNumber: receipt.blockNumber,
+    gasCost: receipt.gasUsed * receipt.effectiveGasPrice + BigInt(l1Fee ?? 0n),
+  };
 }

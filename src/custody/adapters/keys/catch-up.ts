@@ -1,16 +1,10 @@
 import type { Hex } from 'viem';
 import type { Network } from '../../../chains/network.ts';
-import type { Database } from '../../../kernel/db/database.ts';
-import type { Logger } from '../../../kernel/log/logger.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import { findSent } from './find-sent.ts';
+import type { FollowParts } from './follow.ts';
 import { type ChainIsAhead, lastBlockBefore, lockNonces } from './outbox.ts';
 import { keepUnknown } from './unknown-book.ts';
-
-export interface CatchUpParts {
-  readonly db: Database;
-  readonly logger: Logger;
-}
 
 /** Nonces per commit: a long gap is closed in pieces and survives an interruption. */
 const atOnce = 20;
@@ -27,7 +21,7 @@ export function countUsed({ client }: Network, sender: Hex): Promise<number> {
  * and all before it, were used.
  */
 export async function catchUp(
-  { db, logger }: CatchUpParts,
+  { db, logger }: Pick<FollowParts, 'db' | 'logger'>,
   network: Network,
   sender: Hex,
   { from, to }: Pick<ChainIsAhead, 'from' | 'to'>,

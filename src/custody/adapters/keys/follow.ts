@@ -128,9 +128,8 @@ async function pushOn(
   } else if (newest.ageMs >= stuckAfterMs) {
     const tried = attempts.length;
     if (tried < (await feeLimitOf(db, id))) {
-      const replaced = await replace(parts, network, transaction, newest);
-      if (replaced.is === 'sent') return undefined;
-      waitsFor = replaced.waitsFor;
+      waitsFor = await replace(parts, network, transaction, newest);
+      if (waitsFor === undefined) return undefined;
     } else waitsFor = `the operator: ${tried} fees were tried; "paywright treasury raise-fee" allows more`;
   }
   await broadcast(network, newest.raw, logger);
@@ -159,22 +158,21 @@ async function adoptReplacement(
   return true;
 }
 
-type Replaced = { readonly is: 'sent' } | { readonly is: 'too_dear'; readonly waitsFor: string };
-
+/** Undefined once a replacement was sent; otherwise what that waits for. */
 async function replace(
   { db, seeds, logger }: FollowParts,
   network: Network,
   transaction: KeyTransaction,
   newest: Attempt,
-): Promise<Replaced> {
+): Promise<string | undefined> {
   const fees = await feesOfReplacement(network, newest);
-  if (fees instanceof FeesAboveCeiling) return { is: 'too_dear', waitsFor: `lower fees: ${fees.message}` };
+  if (fees instanceof FeesAboveCeiling) return `lower fees: ${fees.message}`;
   const account = await seeds.account(transaction.walletRef);
   await signReplacement(db, transaction, { account, fees, insteadOf: newest.hash });
   logger.warn({ chain: network.id, nonce: transaction.nonce }, 'a stuck transaction is sent again with a higher fee');
   const [replacement] = await listAttempts(db, transaction.id);
   if (replacement !== undefined) await broadcast(network, replacement.raw, logger);
-  return { is: 'sent' };
+  return undefined;
 }
 
 async function feesOfReplacement(network: Network, newest: Attempt): Promise<GasFees | FeesAboveCeiling> {

@@ -100,21 +100,22 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
   }
 
   /** Estimating finds what the contract would refuse before a nonce is spent; a node may lag, so it is asked twice. */
-  async function prepareOrRefuse(network: Network, wanted: NewKeyTransaction): Promise<Signing | ProviderError> {
-    for (const isLast of [false, true]) {
-      try {
-        return await prepare(network, wanted);
-      } catch (error) {
-        const trouble = toProviderError(error);
-        // The gas may be gone because this was already sent, before a backup was restored. `signAndKeep` finds that
-        // out.
-        if (trouble.code === 'insufficient_gas') return trouble;
-        if (trouble.retryable) throw trouble;
-        if (isLast) return trouble;
-        await sleep(network.pollMs);
-      }
+  async function prepareOrRefuse(
+    network: Network,
+    wanted: NewKeyTransaction,
+    attempt = 1,
+  ): Promise<Signing | ProviderError> {
+    try {
+      return await prepare(network, wanted);
+    } catch (error) {
+      const trouble = toProviderError(error);
+      // The gas may be gone because this was already sent, before a backup was restored. `signAndKeep` finds that out.
+      if (trouble.code === 'insufficient_gas') return trouble;
+      if (trouble.retryable) throw trouble;
+      if (attempt === 2) return trouble;
+      await sleep(network.pollMs);
+      return prepareOrRefuse(network, wanted, attempt + 1);
     }
-    throw new Error('unreachable');
   }
 
   async function prepare(network: Network, { sender, to, data, value, walletRef, mostGas }: NewKeyTransaction) {

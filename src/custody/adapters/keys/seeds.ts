@@ -46,7 +46,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
   }
 
   // Decrypted at once, so that a wrong secret fails at start-up.
-  await parentOf(await db.transaction((tx) => firstSeed(tx, secrets)));
+  await parentOf(await db.transaction((tx) => newestSeed(tx, secrets, { inUse: true })));
 
   return {
     async next() {
@@ -65,7 +65,7 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
         throw new Error(`${ref} is not a wallet reference`);
       return keep(ref, await derive(seed as number, index as number));
     },
-    prepare: () => db.transaction((tx) => prepareSeed(tx, secrets)),
+    prepare: () => db.transaction((tx) => newestSeed(tx, secrets, { inUse: false })),
     async confirm(seedId) {
       const { rowCount } = await db.query(
         'UPDATE wallet_seeds SET backed_up_at = clock_timestamp() WHERE id = $1 AND backed_up_at IS NULL',
@@ -81,15 +81,6 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
   };
 }
 
-/** The seed that waits for its backup, or a new one. */
-async function prepareSeed(tx: Transaction, secrets: Secrets): Promise<number> {
-  await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
-  const { rows } = await tx.query<{ id: number | null }>(
-    'SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NULL',
-  );
-  return rows[0]?.id ?? addSeed(tx, secrets, { inUse: false });
-}
-
 async function addSeed(tx: Transaction, secrets: Secrets, { inUse }: { readonly inUse: boolean }): Promise<number> {
   const sealed = secrets.seal('wallet-seed', randomBytes(64).toString('hex'));
   const added = await tx.query<{ id: number }>(
@@ -100,15 +91,16 @@ async function addSeed(tx: Transaction, secrets: Secrets, { inUse }: { readonly 
 }
 
 /**
- * The newest seed in use, or a first one, which needs no confirmed backup because any backup contains it. Instances
- * that start together agree on one.
+ * The newest seed in use, or the one that waits for its backup; a new one if there is none. The first seed needs no confirmed
+ * backup, because any backup contains it. The lock makes instances that start together agree on one.
  */
-async function firstSeed(tx: Transaction, secrets: Secrets): Promise<number> {
+async function newestSeed(tx: Transaction, secrets: Secrets, { inUse }: { readonly inUse: boolean }): Promise<number> {
   await tx.query('LOCK TABLE wallet_seeds IN SHARE ROW EXCLUSIVE MODE');
   const { rows } = await tx.query<{ id: number | null }>(
-    'SELECT max(id) AS id FROM wallet_seeds WHERE backed_up_at IS NOT NULL',
+    'SELECT max(id) AS id FROM wallet_seeds WHERE (backed_up_at IS NOT NULL) = $1',
+    [inUse],
   );
-  return rows[0]?.id ?? addSeed(tx, secrets, { inUse: true });
+  return rows[0]?.id ?? addSeed(tx, secrets, { inUse });
 }
 
 function openSeed(secrets: Secrets, sealed: Buffer): Buffer {
