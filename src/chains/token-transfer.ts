@@ -3,7 +3,7 @@ import { tokenAbi } from './abi.ts';
 import type { Token } from './network.ts';
 import { wrappedCoinAbi } from './wrapped-coin.ts';
 
-export interface TokenTransfer {
+interface TokenTransfer {
   readonly from: Hex;
   readonly to: Hex;
   readonly atomic: bigint;
