@@ -115,7 +115,7 @@ describe('within a day', () => {
         status: 403,
         body: { code: 'daily_limit_reached', limit: 25_000, used: 20_000, left: 5_000, currency: 'USDC' },
       });
-      expect(reply.body.detail).toContain('5000 are left');
+      expect(reply.body.detail).toContain('5000 of your 25000 USDC');
       expect(reply.body.detail).toContain(reply.body.roomAt);
     }
     expect(await balanceOf(ada)).toBe('180000');
