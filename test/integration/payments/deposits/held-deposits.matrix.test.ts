@@ -287,7 +287,7 @@ describe('a large deposit', () => {
     const elsewhere = (result: { hash: Hex }) => ({ ...result, hash: `0x${'ab'.repeat(32)}` });
     second.misbehave(({ method }) => (method === 'eth_getBlockByNumber' ? elsewhere : undefined));
     await look();
-    expect((await onlyHeld()).because).toMatch(/127\.0\.0\.2 shows it alone/);
+    expect((await onlyHeld()).because).toMatch(/only 127\.0\.0\.2 shows it/);
     second.misbehave(() => undefined);
     await look();
     expect(await world.balance(user)).toBe(large);
