@@ -95,9 +95,7 @@ export function createLongAnswers({ logger, limits = usualLimits }: LongAnswersO
       }
       const { patienceMs } = limits;
       const next = () => makeNext(pieces);
-      const body: Readable = Readable.from(pace({ beginning, next, patienceMs, giveUp: () => body.destroy() }), {
-        objectMode: false,
-      });
+      const body: Readable = Readable.from(pace({ beginning, next, patienceMs, giveUp: () => body.destroy() }));
       body.once('close', finish);
       body.once('error', (err) => logger.error({ err, requestId: request.id }, 'an answer was broken off'));
       // The framework destroys the body when the client leaves, but not if the client left before there was a body.
