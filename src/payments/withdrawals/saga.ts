@@ -13,43 +13,43 @@ export const withdrawalSaga = defineSaga({
   inTransit: { kind: 'withdrawals_in_transit', atomic: 'gross', chain: 'chain' },
   states: {
     queued: {
-      meaning: 'the money has left the balance; nobody was asked yet',
+      meaning: 'the balance is debited; the address is screened next',
       next: ['awaiting_liquidity', 'held', 'cancelled'],
       withinMs: 10 * minutes,
     },
     held: {
-      meaning: 'the address is suspicious, the account is frozen or too much leaves: a person decides',
+      meaning: 'screening, a freeze or the hourly limit holds it until the operator decides',
       next: ['awaiting_liquidity', 'unwrapped', 'wrapping', 'failed', 'cancelled'],
       rests: true,
     },
     awaiting_liquidity: {
-      meaning: 'cleared, and sent as soon as the treasury holds enough',
+      meaning: 'waits in line for the tokens of the treasury',
       next: ['unwrapping', 'sending', 'held', 'failed', 'cancelled'],
       withinMs: 60 * minutes,
     },
     unwrapping: {
-      meaning: 'native coin only: the treasury was, or is about to be, asked for the step "unwrap"',
+      meaning: 'native coin only: the step "unwrap" was or is about to be requested',
       next: ['unwrapped', 'held', 'failed'],
       withinMs: 60 * minutes,
     },
     unwrapped: {
-      meaning: 'it lies in the treasury as native coin, and is looked at once more',
+      meaning: 'native coin is in the treasury; address and account are checked again',
       next: ['sending', 'wrapping', 'held'],
       withinMs: 10 * minutes,
     },
     sending: {
-      meaning: 'the wallet provider was, or is about to be, asked for the step "pay"',
+      meaning: 'the step "pay" was or is about to be requested from the wallet provider',
       next: ['complete', 'wrapping', 'held', 'failed'],
       withinMs: 60 * minutes,
     },
     wrapping: {
-      meaning: 'native coin that nobody took is wrapped again by the step "wrap", so that it can be given back',
+      meaning: 'the recipient rejected native coin; the step "wrap" wraps it again for the refund',
       next: ['failed'],
       withinMs: 60 * minutes,
     },
-    complete: { meaning: 'it has arrived', next: [] },
-    failed: { meaning: 'the whole amount is back where it came from', next: [] },
-    cancelled: { meaning: 'its owner has called it back before anything was sent, and has the whole amount', next: [] },
+    complete: { meaning: 'the payment has arrived', next: [] },
+    failed: { meaning: 'the full amount was refunded', next: [] },
+    cancelled: { meaning: 'the owner cancelled it before it was sent; the full amount was refunded', next: [] },
   },
   checkpoints: [
     'withdrawal.opened',

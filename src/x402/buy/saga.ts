@@ -32,27 +32,27 @@ export const purchaseSaga = defineSaga({
   inTransit: { kind: 'nano_in_transit', atomic: inTransitSql, chain: "'MATIC'" },
   states: {
     held: {
-      meaning: 'the amount has left the balance; nobody has signed yet',
+      meaning: 'the balance is debited; the payment is not signed yet',
       next: ['signed', 'settling', 'returned'],
       withinMs: 10 * minutes,
     },
     signed: {
-      meaning: 'a house wallet has signed; the seller was not shown it yet',
+      meaning: 'a house wallet has signed; the seller has not seen the signature yet',
       next: ['sending', 'settling', 'returned'],
       withinMs: 10 * minutes,
     },
     sending: {
-      meaning: 'the seller is asked with the payment',
+      meaning: 'the request is sent to the seller with the payment',
       next: ['settling'],
       withinMs: 10 * minutes,
     },
     settling: {
-      meaning: 'the seller has answered, or its answer is lost; the chain tells whether it takes the payment',
+      meaning: 'the seller has answered or its answer is lost; the chain shows whether it takes the payment',
       next: ['paid', 'returned'],
       withinMs: 60 * minutes,
     },
     paid: { meaning: 'the seller has taken exactly the amount', next: [] },
-    returned: { meaning: 'the payment was not taken and never can be; the amount is back', next: [] },
+    returned: { meaning: 'the authorization expired unused; the amount was returned', next: [] },
   },
   checkpoints: ['purchase.opened', 'purchase.signed', 'purchase.sending', 'purchase.answered', 'purchase.paid'],
   rehearsal: {

@@ -13,12 +13,12 @@ export const settlementSaga = defineSaga({
   fixed: ['chain', 'asset', 'wallet_id'],
   states: {
     submitting: {
-      meaning: 'the wallet that settles submits the payments in one transaction',
+      meaning: 'the settlement wallet submits the payments in one transaction',
       next: ['complete', 'failed'],
       withinMs: 30 * minutes,
     },
-    complete: { meaning: 'payments have arrived; one that did not is tried again, or written off', next: [] },
-    failed: { meaning: 'none has arrived, and those that still can are tried again', next: [] },
+    complete: { meaning: 'at least one payment has arrived; the others are retried or written off', next: [] },
+    failed: { meaning: 'no payment has arrived; those that still can are retried', next: [] },
   },
   checkpoints: [
     'nano.claimed',
