@@ -100,8 +100,8 @@ async function measureCatchUp(url: string, { deposits, blocks }: { deposits: num
   const provider = await createKeysProvider({ db, secrets: createSecrets(benchSecret), networks, logger: quiet });
   await openHouseWallets(db, provider, networks);
   const cursor = async () => {
-    const { rows } = await db.query<{ block_number: bigint }>('SELECT block_number FROM chain_cursors');
-    return rows[0]?.block_number ?? 0n;
+    const { rows } = await db.query<{ blockNumber: bigint }>('SELECT block_number FROM chain_cursors');
+    return rows[0]?.blockNumber ?? 0n;
   };
   const watchUntil = async (block: bigint) => {
     const watchers = startWatchers({ db, ledger, networks, logger: quiet });

@@ -106,9 +106,9 @@ async function depositAddress(db: Database, accountId: bigint): Promise<Hex> {
 }
 
 async function findCredit(db: Database, accountId: bigint, txHash: Hex): Promise<string | undefined> {
-  const { rows } = await db.query<{ transfer_id: string }>(
+  const { rows } = await db.query<{ transferId: string }>(
     'SELECT transfer_id FROM deposits WHERE chain = $1 AND tx_hash = $2 AND account_id = $3',
     [homeChain, txHash, accountId],
   );
-  return rows[0]?.transfer_id;
+  return rows[0]?.transferId;
 }

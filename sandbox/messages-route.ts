@@ -19,7 +19,7 @@ interface MessageRow {
   readonly recipient: string;
   readonly subject: string;
   readonly sealed: Buffer;
-  readonly created_at: Date;
+  readonly createdAt: Date;
 }
 
 export function messagesRoute({ db, secrets }: { readonly db: Queryable; readonly secrets: Secrets }): Route {
@@ -55,7 +55,7 @@ export function messagesRoute({ db, secrets }: { readonly db: Queryable; readonl
       to: row.recipient,
       subject: row.subject,
       text: secrets.open('messages', row.sealed),
-      createdAt: row.created_at.toISOString(),
+      createdAt: row.createdAt.toISOString(),
     }),
   });
 }

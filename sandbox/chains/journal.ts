@@ -89,15 +89,15 @@ const pageSize = 1_000;
 
 export async function* readJournal(db: Queryable, chain: ChainId): AsyncGenerator<readonly JournalEntry[]> {
   for (let from = 0; ; from += pageSize) {
-    const { rows } = await db.query<{ method: string; params: string; block_time: bigint | null }>(
+    const { rows } = await db.query<{ method: string; params: string; blockTime: bigint | null }>(
       `SELECT method, params, block_time FROM sandbox.chain_journal
        WHERE chain = $1 AND seq >= $2 AND seq < $2 + $3::int ORDER BY seq`,
       [chain, from, pageSize],
     );
-    yield rows.map(({ method, params, block_time }) => ({
+    yield rows.map(({ method, params, blockTime }) => ({
       method,
       params: JSON.parse(params) as unknown[],
-      blockTime: block_time === null ? undefined : Number(block_time),
+      blockTime: blockTime === null ? undefined : Number(blockTime),
     }));
     if (rows.length < pageSize) return;
   }

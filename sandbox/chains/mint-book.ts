@@ -150,9 +150,9 @@ function sign(chain: ChainId, nonce: bigint, call: MintCall): Promise<Hex> {
 }
 
 async function findAll(db: Queryable, ids: readonly string[]): Promise<Map<string, SignedMint>> {
-  const { rows } = await db.query<Omit<SignedMint, 'atomic'> & { atomic: string }>(
+  const { rows } = await db.query<Omit<SignedMint, 'atomic'> & { atomic: bigint }>(
     `SELECT id, chain, asset, recipient AS to, atomic, nonce, raw, hash FROM sandbox.mints WHERE id = ANY($1)`,
     [ids],
   );
-  return new Map(rows.map((row) => [row.id, { ...row, atomic: BigInt(row.atomic) }]));
+  return new Map(rows.map((row) => [row.id, { ...row, atomic: row.atomic }]));
 }

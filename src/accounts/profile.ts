@@ -40,11 +40,11 @@ interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'nextSteps' | 'crea
 export async function readProfile(db: Queryable, accountId: bigint): Promise<Profile> {
   const row = onlyRow(
     await db.query<ProfileRow>(
-      `SELECT a.handle, a.email, a.email_verified_at IS NOT NULL AS "emailVerified", a.name, a.phone, a.tier,
-              a.frozen_at IS NOT NULL AS frozen, a.withdrawal_address AS "withdrawalAddress",
-              a.shipping_address AS "shippingAddress", a.created_at AS "createdAt",
-              w.id AS "circleWalletId", w.address AS "depositAddress", c.target AS "pendingPhone",
-              e.email AS "pendingEmail"
+      `SELECT a.handle, a.email, a.email_verified_at IS NOT NULL AS email_verified, a.name, a.phone, a.tier,
+              a.frozen_at IS NOT NULL AS frozen, a.withdrawal_address,
+              a.shipping_address, a.created_at,
+              w.id AS circle_wallet_id, w.address AS deposit_address, c.target AS pending_phone,
+              e.email AS pending_email
          FROM accounts a
          JOIN wallets w ON w.account_id = a.id AND w.chain = 'MATIC' AND w.retired_at IS NULL
          LEFT JOIN verification_codes c ON c.account_id = a.id AND c.kind = 'phone'

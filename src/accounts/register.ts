@@ -107,9 +107,9 @@ interface Credentials {
   readonly handle: string;
   readonly email: string;
   readonly tier: Caller['tier'];
-  readonly password_hash: string;
-  readonly email_verified: boolean;
-  readonly wallet_id: string;
+  readonly passwordHash: string;
+  readonly emailVerified: boolean;
+  readonly walletId: string;
   readonly address: string;
 }
 
@@ -129,7 +129,7 @@ async function signIn(
   account: Credentials,
   { password, ip }: Registration,
 ): Promise<Registered> {
-  const attempt = { accountId: account.id, ip, hash: account.password_hash, password };
+  const attempt = { accountId: account.id, ip, hash: account.passwordHash, password };
   if (!(await throttle.matches(attempt))) {
     await noteFailure({ accountId: account.id, by: { address: ip } });
     throw accountErrors.wrong_password();
@@ -147,10 +147,10 @@ async function signIn(
     ...answerKey(key, idleMs),
     handle: account.handle,
     email: account.email,
-    walletId: account.wallet_id,
+    walletId: account.walletId,
     depositAddress: account.address,
     isNewAccount: false,
-    emailVerified: account.email_verified,
+    emailVerified: account.emailVerified,
   };
 }
 
@@ -169,10 +169,10 @@ async function countSignIn(tx: Transaction, logger: Logger, { id, tier }: Creden
  * Issues no key if the password or the email changed during the check. A concurrent change that revokes all keys waits
  * for this commit and revokes its key too.
  */
-async function refuseStale(tx: Transaction, { id, email, password_hash }: Credentials): Promise<void> {
+async function refuseStale(tx: Transaction, { id, email, passwordHash }: Credentials): Promise<void> {
   const { rowCount } = await tx.query(
     'SELECT FROM accounts WHERE id = $1 AND email = $2 AND password_hash = $3 FOR SHARE',
-    [id, email, password_hash],
+    [id, email, passwordHash],
   );
   if (rowCount !== 1) throw accountErrors.wrong_password();
 }

@@ -116,7 +116,7 @@ export function createVerification(parts: VerificationParts): Verification {
     },
 
     async complete({ accountId, kind, code, by }) {
-      const { rows } = await db.query<{ target: string; code_hash: Buffer; attempts_left: number }>(
+      const { rows } = await db.query<{ target: string; codeHash: Buffer; attemptsLeft: number }>(
         `UPDATE verification_codes SET attempts_left = attempts_left - 1
           WHERE account_id = $1 AND kind = $2 AND attempts_left > 0 AND expires_at > now()
         RETURNING target, code_hash, attempts_left`,
@@ -126,8 +126,8 @@ export function createVerification(parts: VerificationParts): Verification {
       if (waiting === undefined) throw accountErrors.no_code_waiting();
       const contact = { accountId, kind, target: waiting.target };
       const hashes = secrets.hashes('verification-codes', textOf(contact, code));
-      if (!hashes.some((hash) => timingSafeEqual(hash, waiting.code_hash))) {
-        const left = waiting.attempts_left;
+      if (!hashes.some((hash) => timingSafeEqual(hash, waiting.codeHash))) {
+        const left = waiting.attemptsLeft;
         throw accountErrors.wrong_code(
           `The code does not match the one that was sent. ${left === 0 ? 'Request a new code' : `Attempts left: ${left}`}.`,
         );
@@ -138,7 +138,7 @@ export function createVerification(parts: VerificationParts): Verification {
         // The pending number may have changed meanwhile; then this code proves nothing.
         const { rowCount } = await tx.query(
           'DELETE FROM verification_codes WHERE account_id = $1 AND kind = $2 AND code_hash = $3',
-          [accountId, kind, waiting.code_hash],
+          [accountId, kind, waiting.codeHash],
         );
         if (rowCount !== 1) throw accountErrors.no_code_waiting();
         await markVerified(tx, contact, by);

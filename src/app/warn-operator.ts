@@ -6,10 +6,10 @@ import type { Config } from './config.ts';
 export async function warnOperator(db: Queryable, { mode, warnings }: Config, logger: Logger): Promise<void> {
   for (const sentence of warnings) logger.warn(sentence);
   if (mode !== 'live') return;
-  const { rows } = await db.query<{ is_superuser: boolean }>(
+  const { rows } = await db.query<{ isSuperuser: boolean }>(
     'SELECT rolsuper AS is_superuser FROM pg_roles WHERE rolname = current_user',
   );
-  if (rows[0]?.is_superuser)
+  if (rows[0]?.isSuperuser)
     logger.warn(
       'DATABASE_URL names a superuser: an attacker who takes over the service could do anything to the database',
     );

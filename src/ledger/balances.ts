@@ -20,7 +20,7 @@ export interface Balance extends AccountParts {
 
 interface BalanceRow {
   readonly id: bigint;
-  readonly balance: string;
+  readonly balance: bigint;
 }
 
 /**
@@ -36,7 +36,7 @@ export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balanc
   return rows.flatMap(({ id, balance }) => {
     const account = Number(id) as AccountId;
     const parts = accountParts(account);
-    return parts === undefined ? [] : [{ ...parts, account, balance: amountOf(parts.asset, BigInt(balance)) }];
+    return parts === undefined ? [] : [{ ...parts, account, balance: amountOf(parts.asset, balance) }];
   });
 }
 
@@ -51,14 +51,14 @@ export interface Claim {
  */
 export async function claimsOf(db: Queryable, ownerId: bigint): Promise<Claim[]> {
   const { first, end } = accountRange(ownerId);
-  const { rows } = await db.query<{ chain: bigint; asset: bigint; total: string }>(
+  const { rows } = await db.query<{ chain: bigint; asset: bigint; total: bigint }>(
     `SELECT ledger.chain_of(id) AS chain, ledger.asset_of(id) AS asset, sum(balance) AS total FROM ledger.accounts
       WHERE id >= $1 AND id < $2 GROUP BY 1, 2 HAVING sum(balance) > 0 ORDER BY 1, 2`,
     [first, end],
   );
   return rows.flatMap((row) => {
     const [chain, asset] = [chainByCode(Number(row.chain)), assetByCode(Number(row.asset))];
-    return chain === undefined || asset === undefined ? [] : [{ chain, total: amountOf(asset, BigInt(row.total)) }];
+    return chain === undefined || asset === undefined ? [] : [{ chain, total: amountOf(asset, row.total) }];
   });
 }
 
@@ -80,7 +80,7 @@ export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset,
   const { rows } = await db.query<BalanceRow>('SELECT id, balance FROM ledger.accounts WHERE id = $1', [
     houseAccount(kind, asset, chain),
   ]);
-  return amountOf(asset, BigInt(rows[0]?.balance ?? 0));
+  return amountOf(asset, rows[0]?.balance ?? 0n);
 }
 
 /** Every house account that a posting ever named. */

@@ -17,7 +17,7 @@ export interface Claimant extends ClaimantName {
   readonly accountId: bigint | null;
 }
 
-const columns = 'id, kind, name, account_id AS "accountId"';
+const columns = 'id, kind, name, account_id';
 
 /** Undefined when nothing was ever owed to that name. */
 export async function findClaimant(db: Queryable, { kind, name }: ClaimantName): Promise<Claimant | undefined> {
@@ -98,8 +98,8 @@ async function readDues(
   condition: string,
   values: readonly unknown[],
 ): Promise<{ readonly account: bigint; readonly due: Due | undefined }[]> {
-  const { rows } = await db.query<Claimant & { account: bigint; balance: string; changedAt: Date }>(
-    `SELECT c.id, c.kind, c.name, c.account_id AS "accountId", l.id AS account, l.balance, l.posted_at AS "changedAt"
+  const { rows } = await db.query<Claimant & { account: bigint; balance: bigint; changedAt: Date }>(
+    `SELECT c.id, c.kind, c.name, c.account_id, l.id AS account, l.balance, l.posted_at AS changed_at
        FROM claimants c JOIN ledger.accounts l ON l.id >= c.id << 14 AND l.id < (c.id + 1) << 14
       WHERE l.balance > 0 AND ${condition}`,
     values,
@@ -107,7 +107,7 @@ async function readDues(
   return rows.map(({ account, balance, changedAt, ...claimant }) => {
     const parts = accountParts(Number(account) as AccountId);
     if (parts === undefined) return { account, due: undefined };
-    const amount = amountOf(parts.asset, BigInt(balance));
+    const amount = amountOf(parts.asset, balance);
     return { account, due: { claimant, chain: parts.chain, amount, changedAt } };
   });
 }

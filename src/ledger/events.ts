@@ -41,9 +41,9 @@ export async function recordEvent(tx: Transaction, { accountId, type, data }: Ne
 /** `posting` is what ledger.describe returns. */
 interface EventRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly type: string;
-  readonly created_at: Date;
+  readonly createdAt: Date;
   readonly data: unknown;
   readonly posting: EarlierPosting | null;
 }
@@ -69,9 +69,9 @@ export async function takeEvents(tx: Transaction, most: number): Promise<LedgerE
   );
   return rows.map((row) => ({
     id: toTypeId('evt', row.id),
-    accountId: row.account_id,
+    accountId: row.accountId,
     type: row.type,
-    createdAt: row.created_at,
+    createdAt: row.createdAt,
     posting: row.posting === null ? undefined : asEarlier(row.posting),
     data: row.data,
   }));

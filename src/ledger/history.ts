@@ -46,17 +46,17 @@ export interface HistoryQuery {
 const usualLookAt = 10_000;
 
 export interface EntryRow {
-  readonly account_id: bigint;
-  readonly at_us: bigint;
-  readonly change: string;
-  readonly balance_after: string;
-  readonly posting_id: string;
+  readonly accountId: bigint;
+  readonly atUs: bigint;
+  readonly change: bigint;
+  readonly balanceAfter: bigint;
+  readonly postingId: string;
   readonly type: string;
-  readonly sender_id: bigint | null;
-  readonly recipient_id: bigint | null;
+  readonly senderId: bigint | null;
+  readonly recipientId: bigint | null;
   readonly asset: bigint;
-  readonly amount: string;
-  readonly fee: string;
+  readonly amount: bigint;
+  readonly fee: bigint;
   readonly description: string | null;
   readonly reference: string | null;
   readonly details: unknown;
@@ -64,7 +64,7 @@ export interface EntryRow {
 
 interface GatheredRow extends EntryRow {
   readonly gathered: bigint | null;
-  readonly gathered_change: string | null;
+  readonly gatheredChange: bigint | null;
 }
 
 /** The columns of an EntryRow, from entries `e` and postings `p`. */
@@ -131,17 +131,17 @@ export async function listHistory(
   const endsAt = seen.length > limit ? page.at(-1) : lookedTo;
   return {
     entries: page.map(toGathered),
-    nextCursor: endsAt === undefined ? null : `${endsAt.at_us}-${endsAt.account_id}`,
+    nextCursor: endsAt === undefined ? null : `${endsAt.atUs}-${endsAt.accountId}`,
   };
 }
 
 interface Place {
-  readonly at_us: bigint;
-  readonly account_id: bigint;
+  readonly atUs: bigint;
+  readonly accountId: bigint;
 }
 
 function comesBefore(one: Place, other: Place): boolean {
-  return one.at_us === other.at_us ? one.account_id < other.account_id : one.at_us < other.at_us;
+  return one.atUs === other.atUs ? one.accountId < other.accountId : one.atUs < other.atUs;
 }
 
 /** SQL: whether an entry `e` of the account precedes a place, written so that the account's index is used. */
@@ -177,7 +177,7 @@ async function findLookedTo(
          ORDER BY e.posted_at DESC OFFSET $6 LIMIT 1) e
       WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
       ORDER BY e.posted_at DESC, a.id DESC LIMIT 1`,
-    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, to?.at_us ?? 0n, lookAt - 1, accounts ?? null],
+    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, to?.atUs ?? 0n, lookAt - 1, accounts ?? null],
   );
   return rows[0];
 }
@@ -188,8 +188,8 @@ function hourOf(entry: string): string {
 
 function toGathered(row: GatheredRow): HistoryEntry {
   const entry = toEntry(row);
-  if (row.gathered === null || row.gathered === 0n || row.gathered_change === null) return entry;
-  return gatheredEntry(entry, { count: Number(row.gathered), atomic: BigInt(row.gathered_change) });
+  if (row.gathered === null || row.gathered === 0n || row.gatheredChange === null) return entry;
+  return gatheredEntry(entry, { count: Number(row.gathered), atomic: row.gatheredChange });
 }
 
 /** One line for many entries, in place of the last one. */
@@ -216,20 +216,20 @@ function parseCursor(cursor: string): { readonly atUs: bigint; readonly account:
 }
 
 export function toEntry(row: EntryRow): HistoryEntry {
-  const account = Number(row.account_id) as AccountId;
+  const account = Number(row.accountId) as AccountId;
   const assetMoved = assetOfAccount(account);
-  const change = amountOf(assetMoved, BigInt(row.change));
+  const change = amountOf(assetMoved, row.change);
   return {
     account,
     change,
-    balanceAfter: amountOf(assetMoved, BigInt(row.balance_after)),
+    balanceAfter: amountOf(assetMoved, row.balanceAfter),
     posting: {
-      id: toPostingId(row.posting_id),
-      postedAt: new Date(Math.floor(Number(row.at_us) / 1_000)),
+      id: toPostingId(row.postingId),
+      postedAt: new Date(Math.floor(Number(row.atUs) / 1_000)),
       type: row.type,
       ...shownAmounts(row, change),
-      senderId: row.sender_id,
-      recipientId: row.recipient_id,
+      senderId: row.senderId,
+      recipientId: row.recipientId,
       description: row.description,
       reference: row.reference,
       details: row.details,
@@ -243,6 +243,6 @@ export function toEntry(row: EntryRow): HistoryEntry {
  */
 function shownAmounts({ asset: code, amount, fee }: EntryRow, { asset: assetMoved, atomic }: Amount) {
   const asset = assetByCode(Number(code));
-  if (asset !== undefined) return { amount: amountOf(asset, BigInt(amount)), fee: amountOf(asset, BigInt(fee)) };
+  if (asset !== undefined) return { amount: amountOf(asset, amount), fee: amountOf(asset, fee) };
   return { amount: amountOf(assetMoved, atomic < 0n ? -atomic : atomic), fee: amountOf(assetMoved, 0n) };
 }

@@ -8,12 +8,12 @@ import { toPostingId } from './posting-id.ts';
 
 const parameters = Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ');
 
-export const postSql = `SELECT outcomes, (extract(epoch FROM first_at) * 1000000)::bigint AS first_at_us, earlier
+export const postSql = `SELECT outcomes, (extract(epoch FROM first_at) * 1000000)::bigint AS "firstAtUs", earlier
   FROM ledger.post(${parameters})`;
 
 export interface PostRow extends pg.QueryResultRow {
   readonly outcomes: string;
-  readonly first_at_us: bigint;
+  readonly firstAtUs: bigint;
   readonly earlier: readonly EarlierPosting[] | null;
 }
 
@@ -47,7 +47,7 @@ export async function postBatch(
 ): Promise<BatchResult> {
   const { values, uuids, touched } = encodeBatch(postings, isKnown);
   const row = await run(values);
-  const firstAtUs = Number(row.first_at_us);
+  const firstAtUs = Number(row.firstAtUs);
   const outcomes = postings.map((posting, index): Outcome | LedgerUnavailable => {
     const letter = row.outcomes[index];
     if (letter === 'P') {

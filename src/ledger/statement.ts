@@ -37,7 +37,7 @@ export async function openStatement(
   { account, from, to, chunkSize = usualChunk }: StatementQuery,
 ): Promise<Statement> {
   // A single statement, so that both balances are from the same moment.
-  const { opening_balance, last_us, last_balance } = onlyRow(
+  const { openingBalance, lastUs, lastBalance } = onlyRow(
     await db.query<EndsRow>(
       `SELECT (SELECT balance_after FROM ledger.entries
                 WHERE account_id = $1 AND posted_at < $2 ORDER BY posted_at DESC LIMIT 1) AS opening_balance,
@@ -50,19 +50,19 @@ export async function openStatement(
     ),
   );
   const asset = assetOfAccount(account);
-  const opening = amountOf(asset, BigInt(opening_balance ?? 0));
-  const closing = last_balance === null ? opening : amountOf(asset, BigInt(last_balance));
+  const opening = amountOf(asset, openingBalance ?? 0n);
+  const closing = lastBalance === null ? opening : amountOf(asset, lastBalance);
 
   async function* chunks(): AsyncGenerator<StatementChunk> {
     let balance = opening;
     let afterUs = BigInt(from.getTime()) * 1_000n - 1n;
-    while (last_us !== null && afterUs < last_us) {
-      const rows = await readEntries(db, { account, afterUs, untilUs: last_us, limit: chunkSize });
+    while (lastUs !== null && afterUs < lastUs) {
+      const rows = await readEntries(db, { account, afterUs, untilUs: lastUs, limit: chunkSize });
       const entries = rows.map(toEntry);
       balance = entries.reduce((sum, { change }) => add(sum, change), balance);
-      afterUs = rows.at(-1)?.at_us ?? last_us;
+      afterUs = rows.at(-1)?.atUs ?? lastUs;
       refuseGap(account, balance, entries.at(-1)?.balanceAfter ?? closing);
-      yield { entries, endUs: afterUs, goesOn: afterUs < last_us };
+      yield { entries, endUs: afterUs, goesOn: afterUs < lastUs };
     }
     refuseGap(account, balance, closing);
   }
@@ -78,15 +78,15 @@ export async function openStatement(
       gatherByHour(chunks(), {
         opening,
         comesAgain: ({ type, afterUs, beforeUs }) =>
-          comesAgain(db, { account, type, afterUs, untilUs: min(beforeUs - 1n, last_us ?? 0n) }),
+          comesAgain(db, { account, type, afterUs, untilUs: min(beforeUs - 1n, lastUs ?? 0n) }),
       }),
   };
 }
 
 interface EndsRow {
-  readonly opening_balance: string | null;
-  readonly last_us: bigint | null;
-  readonly last_balance: string | null;
+  readonly openingBalance: bigint | null;
+  readonly lastUs: bigint | null;
+  readonly lastBalance: bigint | null;
 }
 
 /** Fails the statement, so that a reader never takes a wrong one for complete. */

@@ -26,9 +26,9 @@ const webhooksPerStep = 500;
 export async function findDueWebhooks(db: Queryable, after: string): Promise<DueWebhooks> {
   const { rows } = await db.query<{
     id: string;
-    account_id: bigint | null;
+    accountId: bigint | null;
     url: string;
-    sealed_secret: Buffer | null;
+    sealedSecret: Buffer | null;
     status: WebhookStatus;
     act: boolean;
   }>(
@@ -49,11 +49,11 @@ export async function findDueWebhooks(db: Queryable, after: string): Promise<Due
   );
   const due = rows
     .filter(({ act }) => act)
-    .map(({ id, account_id, url, sealed_secret, status }) => ({
+    .map(({ id, accountId, url, sealedSecret, status }) => ({
       id,
-      accountId: account_id ?? 0n,
+      accountId: accountId ?? 0n,
       url,
-      sealedSecret: sealed_secret,
+      sealedSecret: sealedSecret,
       status,
     }));
   return { due, next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined };
@@ -73,11 +73,11 @@ export interface Claimed {
 
 interface ClaimedRow {
   readonly id: string;
-  readonly account_id: bigint;
-  readonly webhook_id: string;
-  readonly event_id: string;
+  readonly accountId: bigint;
+  readonly webhookId: string;
+  readonly eventId: string;
   readonly body: string;
-  readonly attempts_made: number;
+  readonly attemptsMade: number;
 }
 
 /**
@@ -106,12 +106,12 @@ export async function claimDeliveries(
   );
   return rows.map((row) => ({
     id: row.id,
-    accountId: row.account_id,
-    webhookId: row.webhook_id,
+    accountId: row.accountId,
+    webhookId: row.webhookId,
     claimId,
-    eventId: row.event_id,
+    eventId: row.eventId,
     body: row.body,
-    attemptsMade: row.attempts_made,
+    attemptsMade: row.attemptsMade,
   }));
 }
 

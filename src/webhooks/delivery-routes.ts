@@ -154,27 +154,27 @@ function retryRoute(once: Once): Route {
 export function describeDelivery(row: DeliveryRow): z.input<typeof delivery> {
   return {
     id: row.id,
-    webhookId: row.webhook_id,
-    eventId: row.event_id,
+    webhookId: row.webhookId,
+    eventId: row.eventId,
     event: row.event,
     status: row.status,
-    responseCode: row.response_code,
+    responseCode: row.responseCode,
     attempts: row.attempts,
-    nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
+    nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
     error: row.error,
-    durationMs: row.duration_ms,
-    createdAt: row.created_at.toISOString(),
-    finishedAt: row.finished_at?.toISOString() ?? null,
+    durationMs: row.durationMs,
+    createdAt: row.createdAt.toISOString(),
+    finishedAt: row.finishedAt?.toISOString() ?? null,
   };
 }
 
 function describeAttempt(row: AttemptRow): z.input<typeof attempt> {
   return {
     number: row.number,
-    attemptedAt: row.attempted_at.toISOString(),
-    durationMs: row.duration_ms,
-    responseCode: row.response_code,
+    attemptedAt: row.attemptedAt.toISOString(),
+    durationMs: row.durationMs,
+    responseCode: row.responseCode,
     error: row.error,
-    responseBody: row.response_body,
+    responseBody: row.responseBody,
   };
 }

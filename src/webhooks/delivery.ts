@@ -7,17 +7,17 @@ type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 export interface DeliveryRow {
   readonly id: string;
-  readonly webhook_id: string;
-  readonly event_id: string;
+  readonly webhookId: string;
+  readonly eventId: string;
   readonly event: string;
   readonly status: DeliveryStatus;
-  readonly response_code: number | null;
-  readonly duration_ms: number | null;
+  readonly responseCode: number | null;
+  readonly durationMs: number | null;
   readonly error: string | null;
   readonly attempts: number;
-  readonly next_attempt_at: Date | null;
-  readonly created_at: Date;
-  readonly finished_at: Date | null;
+  readonly nextAttemptAt: Date | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
 }
 
 /** During an attempt, the next attempt is the current one. */
@@ -55,11 +55,11 @@ export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promi
 
 export interface AttemptRow {
   readonly number: number;
-  readonly attempted_at: Date;
-  readonly duration_ms: number;
-  readonly response_code: number | null;
+  readonly attemptedAt: Date;
+  readonly durationMs: number;
+  readonly responseCode: number | null;
   readonly error: string | null;
-  readonly response_body: string | null;
+  readonly responseBody: string | null;
 }
 
 export interface WholeDelivery {

@@ -30,13 +30,13 @@ export async function fanOut(db: Database, types: readonly EventType[]): Promise
 
 interface Subscriber {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly events: readonly string[];
-  readonly ended_at: Date | null;
+  readonly endedAt: Date | null;
 }
 
-function wants({ events, ended_at }: Subscriber, event: LedgerEvent): boolean {
-  return events.includes(event.type) && (ended_at === null || ended_at >= event.createdAt);
+function wants({ events, endedAt }: Subscriber, event: LedgerEvent): boolean {
+  return events.includes(event.type) && (endedAt === null || endedAt >= event.createdAt);
 }
 
 async function insertDeliveries(
@@ -88,6 +88,6 @@ async function webhooksOf(tx: Transaction, events: readonly LedgerEvent[]): Prom
     [[...new Set(events.map(({ accountId }) => accountId))], new Date(oldest)],
   );
   const byAccount = new Map<bigint, Subscriber[]>();
-  for (const row of rows) byAccount.set(row.account_id, [...(byAccount.get(row.account_id) ?? []), row]);
+  for (const row of rows) byAccount.set(row.accountId, [...(byAccount.get(row.accountId) ?? []), row]);
   return byAccount;
 }

@@ -11,14 +11,14 @@ import { findWebhook, type WebhookStatus } from './webhook.ts';
 /** Replays a finished delivery: the same event, with a full set of retries. */
 export async function retryDelivery(tx: Transaction, caller: Caller, id: string): Promise<DeliveryRow> {
   const { accountId } = caller;
-  const { rows: found } = await tx.query<{ status: string; webhook_status: WebhookStatus | null }>(
+  const { rows: found } = await tx.query<{ status: string; webhookStatus: WebhookStatus | null }>(
     `SELECT d.status, (SELECT w.status FROM webhooks w WHERE w.id = d.webhook_id) AS webhook_status
        FROM webhook_deliveries d WHERE d.account_id = $1 AND d.id = $2 FOR UPDATE`,
     [accountId, id],
   );
   const [delivery] = found;
   if (delivery === undefined) throw webhookErrors.delivery_not_found();
-  if (delivery.webhook_status !== 'active') throw webhookErrors.webhook_inactive();
+  if (delivery.webhookStatus !== 'active') throw webhookErrors.webhook_inactive();
   if (delivery.status === 'pending') throw webhookErrors.delivery_pending();
   await countToday(tx, caller, 'webhookRetries');
   const { rows } = await tx.query<DeliveryRow>(

@@ -205,6 +205,6 @@ function describe(row: WebhookRow): z.input<typeof webhook> {
     events: row.events,
     status: row.status,
     signed: row.signed,
-    createdAt: row.created_at.toISOString(),
+    createdAt: row.createdAt.toISOString(),
   };
 }

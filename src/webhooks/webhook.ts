@@ -11,12 +11,12 @@ export type WebhookStatus = 'active' | 'disabled' | 'deleted';
 
 export interface WebhookRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly url: string;
   readonly events: string[];
   readonly status: WebhookStatus;
   readonly signed: boolean;
-  readonly created_at: Date;
+  readonly createdAt: Date;
 }
 
 export const selectWebhook =

@@ -198,8 +198,8 @@ async function apply({ owners }: World, model: LedgerModel, wish: { do: string; 
 }
 
 async function realBalances(): Promise<Map<AccountId, bigint>> {
-  const { rows } = await db.query<{ id: bigint; balance: string }>('SELECT id, balance FROM ledger.accounts');
-  return new Map(rows.map(({ id, balance }) => [Number(id) as AccountId, BigInt(balance)]));
+  const { rows } = await db.query<{ id: bigint; balance: bigint }>('SELECT id, balance FROM ledger.accounts');
+  return new Map(rows.map(({ id, balance }) => [Number(id) as AccountId, balance]));
 }
 
 /** A call of the posting function holds every key and reference once; the batcher sees to it, and here we do. */

@@ -9,7 +9,7 @@ import type { Asset } from '../../src/money/catalogue.ts';
 /** People with nothing but a name and an API key, straight into the tables: registering is not what is tested here. */
 export async function createOwners(db: Database, count: number): Promise<{ id: bigint; keyId: string }[]> {
   const suffix = randomBytes(4).toString('hex').toUpperCase();
-  const { rows } = await db.query<{ id: bigint; key_id: string }>(
+  const { rows } = await db.query<{ id: bigint; keyId: string }>(
     `WITH owners AS (
        INSERT INTO accounts (handle, email, name, password_hash)
          SELECT 'PA-' || upper(substr(md5($1 || i), 1, 8)), lower($1) || i || '@example.com', 'Owner ' || i, '-'
@@ -18,7 +18,7 @@ export async function createOwners(db: Database, count: number): Promise<{ id: b
        SELECT 'key_' || $1 || id, id, decode(md5($1 || id), 'hex'), 'default', 'last' FROM owners RETURNING account_id AS id, id AS key_id`,
     [suffix, count],
   );
-  return rows.map(({ id, key_id }) => ({ id, keyId: key_id }));
+  return rows.map(({ id, keyId }) => ({ id, keyId: keyId }));
 }
 
 /** A transfer as the transfers feature posts it: sender → recipient and fees. */

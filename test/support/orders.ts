@@ -57,7 +57,7 @@ export function useOrders(shop: UcpMerchant, options: StartOptions = {}) {
 
   /** What stands under the shop's name, in cents. */
   async function owedToShop(): Promise<number> {
-    const { rows } = await db.query<{ owed: string }>(
+    const { rows } = await db.query<{ owed: bigint }>(
       `SELECT coalesce(sum(l.balance), 0) AS owed FROM claimants c JOIN ledger.accounts l
          ON l.id >= c.id << 14 AND l.id < (c.id + 1) << 14 WHERE c.name = $1`,
       [shop.website],
@@ -65,19 +65,19 @@ export function useOrders(shop: UcpMerchant, options: StartOptions = {}) {
     return Number(rows[0]?.owed) / 10_000;
   }
 
-  async function inTransit(): Promise<string> {
-    const { rows } = await db.query<{ balance: string }>(
+  async function inTransit(): Promise<bigint | undefined> {
+    const { rows } = await db.query<{ balance: bigint }>(
       `SELECT coalesce(sum(balance), 0) AS balance FROM ledger.accounts
         WHERE ledger.kind_of(id) = (SELECT code FROM ledger.kinds WHERE name = 'orders_in_transit')`,
     );
-    return rows[0]?.balance ?? '';
+    return rows[0]?.balance;
   }
 
-  async function openOrders(): Promise<string> {
-    const { rows } = await db.query<{ taken: string }>(
+  async function openOrders(): Promise<bigint | undefined> {
+    const { rows } = await db.query<{ taken: bigint }>(
       'SELECT coalesce(sum(amount + fee), 0) AS taken FROM orders WHERE finished_at IS NULL',
     );
-    return rows[0]?.taken ?? '';
+    return rows[0]?.taken;
   }
 
   async function expectSound(): Promise<void> {

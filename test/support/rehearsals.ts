@@ -87,11 +87,11 @@ async function heldBy(networks: Networks, address: Hex, asset: Asset): Promise<b
 
 /** What others have got for something else: for another coin, or for an answer. */
 async function soldOf({ db }: TestDatabase, asset: Asset): Promise<bigint> {
-  const { rows } = await db.query<{ sold: string }>(
+  const { rows } = await db.query<{ sold: bigint }>(
     `SELECT coalesce(sum(sold), 0) AS sold FROM (
        SELECT amount - fee - unspent FROM swaps WHERE status = 'completed' AND asset = $1
        UNION ALL SELECT amount FROM purchases WHERE status = 'paid' AND asset = $1) others (sold)`,
     [asset],
   );
-  return BigInt(rows[0]?.sold ?? 0);
+  return rows[0]?.sold ?? 0n;
 }

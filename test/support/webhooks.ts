@@ -16,13 +16,13 @@ const secrets = createSecrets('a secret that is used in tests only');
 
 export interface SeenDelivery {
   readonly id: string;
-  readonly webhook_id: string;
-  readonly event_id: string;
+  readonly webhookId: string;
+  readonly eventId: string;
   readonly status: string;
   readonly attempts: number;
-  readonly response_code: number | null;
+  readonly responseCode: number | null;
   readonly error: string | null;
-  readonly due_at: Date;
+  readonly dueAt: Date;
   /** Of its attempts, in order. */
   readonly codes: (number | null)[];
 }

@@ -11,7 +11,7 @@ export interface LoggedEntry {
   readonly createdAt: Date;
 }
 
-const columns = `l.id, l.action, l.key_id AS "keyId", l.operator, l.address, l.details, l.created_at AS "createdAt"`;
+const columns = `l.id, l.action, l.key_id, l.operator, l.address, l.details, l.created_at`;
 
 export interface AccountLogQuery {
   readonly accountId: bigint;

@@ -146,7 +146,7 @@ async function erase(tx: Transaction, { accountId, by }: Closing): Promise<Close
           SET name = $2, email = NULL, email_verified_at = NULL, phone = NULL, withdrawal_address = NULL,
               shipping_address = NULL, password_hash = '', closed_at = clock_timestamp()
         WHERE id = $1
-      RETURNING handle, closed_at AS "closedAt"`,
+      RETURNING handle, closed_at`,
       [accountId, closedName],
     ),
   );

@@ -90,7 +90,7 @@ async function sendCodes(
        ON CONFLICT (account_id) DO UPDATE
          SET email = EXCLUDED.email, code_hash = EXCLUDED.code_hash, current_code_hash = EXCLUDED.current_code_hash,
              attempts_left = EXCLUDED.attempts_left, expires_at = EXCLUDED.expires_at
-       RETURNING expires_at AS "expiresAt"`,
+       RETURNING expires_at`,
       [
         accountId,
         email,

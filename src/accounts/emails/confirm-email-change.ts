@@ -70,7 +70,7 @@ async function takeAttempt(db: Database, accountId: bigint): Promise<Waiting> {
   const { rows } = await db.query<Waiting>(
     `UPDATE email_changes SET attempts_left = attempts_left - 1
       WHERE account_id = $1 AND attempts_left > 0 AND expires_at > now()
-    RETURNING email, code_hash AS "codeHash", current_code_hash AS "currentCodeHash", attempts_left AS "attemptsLeft"`,
+    RETURNING email, code_hash, current_code_hash, attempts_left`,
     [accountId],
   );
   const [waiting] = rows;

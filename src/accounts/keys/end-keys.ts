@@ -23,7 +23,7 @@ export async function endKey(
   const { rows } = await tx.query<{ isNews: boolean }>(
     `UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, now())
        FROM api_keys before WHERE before.id = k.id AND k.id = $1 AND k.account_id = $2
-     RETURNING before.revoked_at IS NULL AS "isNews"`,
+     RETURNING before.revoked_at IS NULL AS is_news`,
     [key, accountId],
   );
   const [row] = rows;

@@ -32,8 +32,8 @@ export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): 
   const id = newId('key');
   const apiKey = newApiKey();
   const last4 = apiKey.slice(-4);
-  const { created_at: createdAt } = onlyRow(
-    await tx.query<{ created_at: Date }>(
+  const { createdAt } = onlyRow(
+    await tx.query<{ createdAt: Date }>(
       `INSERT INTO api_keys (id, account_id, key_hash, name, last4, scopes, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at`,
       [id, accountId, secrets.hash('api-keys', apiKey), name, last4, scopes, expiresAt],

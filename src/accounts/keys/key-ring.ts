@@ -34,8 +34,8 @@ export interface KeyRingOptions {
 }
 
 interface KeyRow {
-  readonly account_id: bigint;
-  readonly key_id: string;
+  readonly accountId: bigint;
+  readonly keyId: string;
   readonly handle: string;
   readonly tier: Caller['tier'];
   readonly scopes: readonly Scope[];
@@ -63,8 +63,8 @@ export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }:
     const mayRememberIt = mayRemember();
     const changesBefore = changes;
     const { rows } = await db.query<KeyRow>(
-      `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at AS "expiresAt",
-              k.last_used_at AS "lastUsedAt", k.created_at AS "createdAt"
+      `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at,
+              k.last_used_at, k.created_at
          FROM api_keys k JOIN accounts a ON a.id = k.account_id
         WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL`,
       [secrets.hashes('api-keys', apiKey)],
@@ -73,12 +73,12 @@ export function createKeyRing({ db, secrets, mayRemember, clock, idleMs, uses }:
     const now = clock.now();
     if (row === undefined || endOfKey(row, { idleMs }) <= now) return undefined;
     const caller: Caller = {
-      accountId: row.account_id,
-      keyId: row.key_id,
+      accountId: row.accountId,
+      keyId: row.keyId,
       handle: row.handle,
       tier: row.tier,
       scopes: row.scopes,
-      bucket: `account:${row.account_id}`,
+      bucket: `account:${row.accountId}`,
     };
     await uses.note(caller.keyId, { at: now, address: address() }, { isFirst: row.lastUsedAt === null });
     if (changes === changesBefore && mayRememberIt && mayRemember()) {

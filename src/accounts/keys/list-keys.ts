@@ -27,8 +27,8 @@ export async function listLiveKeys(
 ): Promise<ListedKey[]> {
   const now = clock.now();
   const { rows } = await db.query<ListedKey>(
-    `SELECT id, name, last4, scopes, created_at AS "createdAt", last_used_at AS "lastUsedAt",
-            last_used_from AS "lastUsedFrom", expires_at AS "expiresAt", rotated_to AS "rotatedTo"
+    `SELECT id, name, last4, scopes, created_at, last_used_at,
+            last_used_from, expires_at, rotated_to
        FROM api_keys
       WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
         AND ($3::timestamptz IS NULL OR greatest(created_at, last_used_at) > $3)

@@ -51,9 +51,7 @@ interface Maker {
 }
 
 async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
-  return onlyRow(
-    await tx.query<Maker>('SELECT scopes, expires_at AS "expiresAt" FROM api_keys WHERE id = $1', [keyId]),
-  );
+  return onlyRow(await tx.query<Maker>('SELECT scopes, expires_at FROM api_keys WHERE id = $1', [keyId]));
 }
 
 function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {

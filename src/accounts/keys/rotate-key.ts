@@ -83,9 +83,9 @@ interface OldKey extends KeyTimes {
 
 async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<OldKey> {
   const { rows } = await tx.query<OldKey>(
-    `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.expires_at AS "expiresAt",
-            k.last_used_at AS "lastUsedAt", k.created_at AS "createdAt", k.rotated_to AS "rotatedTo",
-            s.revoked_at IS NOT NULL AND s.last_used_at IS NULL AS "successorGivenUp", s.expires_at AS "successorExpiresAt"
+    `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.expires_at,
+            k.last_used_at, k.created_at, k.rotated_to,
+            s.revoked_at IS NOT NULL AND s.last_used_at IS NULL AS successor_given_up, s.expires_at AS successor_expires_at
        FROM api_keys k LEFT JOIN api_keys s ON s.id = k.rotated_to WHERE k.id = $1 AND k.account_id = $2`,
     [id, accountId],
   );
@@ -111,7 +111,7 @@ async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Prom
   if (old.id === keyId) return life;
   const caller = onlyRow(
     await tx.query<{ scopes: readonly Scope[]; expiresAt: Date | null }>(
-      'SELECT scopes, expires_at AS "expiresAt" FROM api_keys WHERE id = $1',
+      'SELECT scopes, expires_at FROM api_keys WHERE id = $1',
       [keyId],
     ),
   );
@@ -130,7 +130,7 @@ async function endAfterOverlap(tx: Transaction, id: string, rotatedTo: string, o
   const { endsAt } = onlyRow(
     await tx.query<{ endsAt: Date }>(
       `UPDATE api_keys SET rotated_to = $2, expires_at = least(expires_at, $3) WHERE id = $1
-       RETURNING expires_at AS "endsAt"`,
+       RETURNING expires_at AS ends_at`,
       [id, rotatedTo, overlapEnd],
     ),
   );

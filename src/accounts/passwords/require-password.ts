@@ -33,7 +33,7 @@ export async function requirePassword(
 ): Promise<ProvedAccount> {
   const account = onlyRow(
     await db.query<ProvedAccount>(
-      `SELECT email, email_verified_at IS NOT NULL AS "emailVerified", handle, name, password_hash AS hash
+      `SELECT email, email_verified_at IS NOT NULL AS email_verified, handle, name, password_hash AS hash
          FROM accounts WHERE id = $1`,
       [accountId],
     ),

@@ -40,7 +40,7 @@ export async function findResetToken(
   token: string,
 ): Promise<ResetToken | undefined> {
   const { rows } = await db.query<ResetToken>(
-    'SELECT account_id AS "accountId", kind FROM password_resets WHERE token_hash = ANY ($1) AND expires_at > now()',
+    'SELECT account_id, kind FROM password_resets WHERE token_hash = ANY ($1) AND expires_at > now()',
     [secrets.hashes('password-resets', token)],
   );
   return rows[0];

@@ -21,7 +21,7 @@ export interface AllowList {
 const isOnSql = '(off_from IS NULL OR off_from > clock_timestamp())';
 
 export async function readAllowList(db: Queryable, accountId: bigint): Promise<AllowList> {
-  const { rows: lists } = await db.query<{ off_from: Date | null }>(
+  const { rows: lists } = await db.query<{ offFrom: Date | null }>(
     `SELECT off_from FROM withdrawal_allow_lists WHERE account_id = $1 AND ${isOnSql}`,
     [accountId],
   );
@@ -29,7 +29,7 @@ export async function readAllowList(db: Queryable, accountId: bigint): Promise<A
     `SELECT address, added_at, usable_from FROM withdrawal_addresses WHERE account_id = $1 ORDER BY added_at, address`,
     [accountId],
   );
-  return { isOn: lists.length > 0, offFrom: lists[0]?.off_from ?? null, addresses: rows.map(toAddress) };
+  return { isOn: lists.length > 0, offFrom: lists[0]?.offFrom ?? null, addresses: rows.map(toAddress) };
 }
 
 /** Part of the commit that sends money there. The saved default address is no exception. */
@@ -37,7 +37,7 @@ export async function refuseNotAllowed(
   tx: Queryable,
   { accountId, address }: { readonly accountId: bigint; readonly address: Hex },
 ): Promise<void> {
-  const { rows } = await tx.query<{ usable_from: Date | null; off_from: Date | null; usable: boolean }>(
+  const { rows } = await tx.query<{ usableFrom: Date | null; offFrom: Date | null; usable: boolean }>(
     `SELECT a.usable_from, l.off_from, coalesce(a.usable_from <= clock_timestamp(), false) AS usable
        FROM withdrawal_allow_lists l
        LEFT JOIN withdrawal_addresses a ON a.account_id = l.account_id AND a.address = $2
@@ -46,7 +46,7 @@ export async function refuseNotAllowed(
   );
   const [listed] = rows;
   if (listed === undefined || listed.usable) return;
-  const { usable_from: usableFrom, off_from: offFrom } = listed;
+  const { usableFrom, offFrom } = listed;
   const endsBefore = offFrom !== null && (usableFrom === null || offFrom < usableFrom);
   const from = (endsBefore ? offFrom : usableFrom)?.toISOString() ?? null;
   throw limitErrors.address_not_allowed(explain(address, { from, endsBefore }), {
@@ -66,10 +66,10 @@ function explain(
 
 export interface AddressRow {
   readonly address: string;
-  readonly added_at: Date;
-  readonly usable_from: Date;
+  readonly addedAt: Date;
+  readonly usableFrom: Date;
 }
 
-export function toAddress({ address, added_at, usable_from }: AddressRow): AllowedAddress {
-  return { address: getAddress(address), addedAt: added_at, usableFrom: usable_from };
+export function toAddress({ address, addedAt, usableFrom }: AddressRow): AllowedAddress {
+  return { address: getAddress(address), addedAt: addedAt, usableFrom: usableFrom };
 }

@@ -15,14 +15,14 @@ export interface DailyUse {
 
 export async function readDailyUse(db: Queryable, { perDay }: Brakes, accountId: bigint): Promise<DailyUse> {
   const { tier, used } = onlyRow(
-    await db.query<{ tier: Caller['tier']; used: string }>(
+    await db.query<{ tier: Caller['tier']; used: bigint }>(
       `SELECT tier, (SELECT coalesce(sum(value), 0) FROM (${sentWithinDay}) sent) AS used FROM accounts WHERE id = $1`,
       [accountId],
     ),
   );
   const limit = perDay[tier];
-  const left = limit === undefined ? undefined : limit - BigInt(used);
-  return { limit, used: BigInt(used), left: left === undefined || left > 0n ? left : 0n };
+  const left = limit === undefined ? undefined : limit - used;
+  return { limit, used: used, left: left === undefined || left > 0n ? left : 0n };
 }
 
 /**

@@ -72,5 +72,5 @@ interface Span {
 }
 
 async function readLeft(db: Queryable, { after, until = 'infinity' }: Span): Promise<bigint> {
-  return BigInt(onlyRow(await db.query<{ value: string }>(leftBetween, [after ?? null, until])).value);
+  return onlyRow(await db.query<{ value: bigint }>(leftBetween, [after ?? null, until])).value;
 }

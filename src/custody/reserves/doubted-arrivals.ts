@@ -24,7 +24,7 @@ export interface ShownArrival extends DoubtedArrival {
 /** Held and rejected deposits, and those reversed because a reorg removed them. */
 export async function readDoubted(tx: Queryable): Promise<DoubtedArrival[]> {
   const { rows } = await tx.query<DoubtedArrival>(
-    `SELECT DISTINCT chain, asset, lower(address) AS address, tx_hash AS "txHash", position FROM held_deposits h
+    `SELECT DISTINCT chain, asset, lower(address) AS address, tx_hash, position FROM held_deposits h
       WHERE NOT EXISTS (SELECT FROM deposits d WHERE (d.chain, d.tx_hash, d.position) = (h.chain, h.tx_hash, h.position))
         AND NOT EXISTS (
           SELECT FROM undecided_arrivals u WHERE (u.chain, u.tx_hash, u.position) = (h.chain, h.tx_hash, h.position))

@@ -14,7 +14,7 @@ export interface OpenStep {
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly wallet: Hex;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly hashes: readonly Hex[];
   /** Only for a signed authorization: someone else submits it, and only the token knows whether it was used. */
   readonly nonce: Hex | null;
@@ -80,7 +80,7 @@ async function readAuthorized(
   for (let first = 0; first < signed.length; first += noncesAtOnce) {
     const some = signed.slice(first, first + noncesAtOnce);
     const used = await readUsed(network, token.address, some, blockNumber);
-    for (const [index, { atomic }] of some.entries()) if (used[index] === true) sum += BigInt(atomic);
+    for (const [index, { atomic }] of some.entries()) if (used[index] === true) sum += atomic;
   }
   return sum;
 }

@@ -27,17 +27,17 @@ export interface Snapshot {
 
 /** The newest snapshot, or the one with this id. */
 export async function findSnapshot(db: Queryable, id?: string): Promise<Snapshot | undefined> {
-  const { rows } = await db.query<{ id: string; taken_at: Date; age_ms: number }>(
+  const { rows } = await db.query<{ id: string; takenAt: Date; ageMs: number }>(
     `SELECT id, taken_at, extract(epoch FROM now() - taken_at)::float8 * 1000 AS age_ms FROM reserve_snapshots
       WHERE published_at IS NOT NULL AND ($1::text IS NULL OR id = $1) ORDER BY taken_at DESC, id DESC LIMIT 1`,
     [id ?? null],
   );
-  return rows[0] && { id: rows[0].id, takenAt: rows[0].taken_at, ageMs: rows[0].age_ms };
+  return rows[0] && { id: rows[0].id, takenAt: rows[0].takenAt, ageMs: rows[0].ageMs };
 }
 
 /** A newer release shows the trees of chains and assets that only it knows. */
 export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promise<PublishedProof> {
-  const { rows } = await db.query<{ chain: ChainId; asset: Asset; root: Buffer; total: string }>(
+  const { rows } = await db.query<{ chain: ChainId; asset: Asset; root: Buffer; total: bigint }>(
     `SELECT chain, asset, root, total FROM reserve_trees
       WHERE snapshot_id = $1 AND chain = ANY ($2) AND asset = ANY ($3) ORDER BY chain, asset`,
     [id, chainIds, assetIds],
@@ -49,7 +49,7 @@ export async function readRoots(db: Queryable, { id, takenAt }: Snapshot): Promi
       chain,
       asset,
       root: root.toString('hex'),
-      total: toDecimalText(amountOf(asset, BigInt(total))),
+      total: toDecimalText(amountOf(asset, total)),
     })),
   };
 }
@@ -109,9 +109,9 @@ interface OwnerRow {
   readonly asset: Asset;
   readonly depth: number;
   readonly root: Buffer;
-  readonly total: string;
+  readonly total: bigint;
   readonly key: Buffer;
-  readonly balance: string;
+  readonly balance: bigint;
   readonly places: Buffer;
 }
 
@@ -125,7 +125,7 @@ async function openBalance(tx: Queryable, row: OwnerRow, owner: string): Promise
       WHERE tree_id = $1`,
     [id, names.map(({ level }) => level), names.map(({ number }) => number)],
   );
-  const text = (atomic: string) => toDecimalText(amountOf(asset, BigInt(atomic)));
+  const text = (atomic: bigint) => toDecimalText(amountOf(asset, atomic));
   return {
     chain,
     asset,

@@ -29,8 +29,8 @@ export async function reconcileBooks(db: Queryable, sagas: readonly Saga[]): Pro
 interface SumRow {
   readonly chain: string;
   readonly asset: Asset;
-  readonly expected: string;
-  readonly found: string;
+  readonly expected: bigint;
+  readonly found: bigint;
 }
 
 /** On every chain, custody must equal all claims and what is in transit. */
@@ -93,7 +93,7 @@ async function callsAgainstClaims(db: Queryable): Promise<string[]> {
 
 /** A payer's credit must equal the signed payments that have not arrived. */
 async function creditAgainstClaims(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ address: string; expected: string; found: string }>(
+  const { rows } = await db.query<{ address: string; expected: bigint; found: bigint }>(
     `SELECT p.address, p.credit + p.prepaying AS found, coalesce(sum(c.atomic), 0) AS expected
        FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
         AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
@@ -111,7 +111,7 @@ async function creditAgainstClaims(db: Queryable): Promise<string[]> {
  */
 async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
   const native = Object.entries(chains).map(([chain, facts]) => `${chain}/${facts.native}`);
-  const { rows } = await db.query<{ id: string; asset: Asset; gross: string }>(
+  const { rows } = await db.query<{ id: string; asset: Asset; gross: bigint }>(
     `SELECT w.id, w.asset, w.gross
        FROM (SELECT *, chain || '/' || asset = ANY ($1) AS is_native FROM withdrawals) w
        LEFT JOIN chain_steps f ON f.saga_id = w.id AND f.step = CASE WHEN w.is_native THEN 'unwrap' ELSE 'pay' END
@@ -133,7 +133,7 @@ async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
 
 /** Gas lent according to the ledger must equal the loans of users' wallets. */
 async function lentAgainstWallets(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ chain: string; asset: Asset; expected: string; found: string }>(
+  const { rows } = await db.query<{ chain: string; asset: Asset; expected: bigint; found: bigint }>(
     `WITH booked AS (
        SELECT c.id AS chain, a.symbol AS asset, -l.balance AS atomic FROM ledger.accounts l
          JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
@@ -152,7 +152,7 @@ async function lentAgainstWallets(db: Queryable): Promise<string[]> {
 
 /** What owners owe for reversed deposits must equal what each reversal has left. Over all chains. */
 async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ asset: Asset; expected: string; found: string }>(
+  const { rows } = await db.query<{ asset: Asset; expected: bigint; found: bigint }>(
     `WITH booked AS (
        SELECT a.symbol AS asset, -sum(l.balance) AS atomic FROM ledger.accounts l
          JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)
@@ -169,7 +169,7 @@ async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
 
 /** A withdrawal is opened by one posting and, once finished, ended by one that matches its status. */
 async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ id: string; asset: Asset; gross: string; status: string; wrong: string }>(
+  const { rows } = await db.query<{ id: string; asset: Asset; gross: bigint; status: string; wrong: string }>(
     `SELECT * FROM (
        SELECT w.id, w.asset, w.gross, w.status,
               CASE
@@ -193,7 +193,7 @@ async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
 }
 
 async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ reference: string; asset: Asset; amount: string }>(
+  const { rows } = await db.query<{ reference: string; asset: Asset; amount: bigint }>(
     `SELECT p.reference, a.symbol AS asset, p.amount FROM ledger.postings p JOIN ledger.assets a ON a.code = p.asset
       WHERE p.type = 'deposit' AND NOT EXISTS (
         SELECT FROM deposits d WHERE 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position = p.reference)
@@ -207,24 +207,24 @@ async function depositPostingsWithoutRows(db: Queryable): Promise<string[]> {
 
 /** A transaction settles one step, except for signed authorizations, of which others may submit many at once. */
 async function paymentsCountedTwice(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ chain: string; tx_hash: string; ids: string[] }>(
+  const { rows } = await db.query<{ chain: string; txHash: string; ids: string[] }>(
     `SELECT chain, hash AS tx_hash, array_agg(saga_id ORDER BY saga_id) AS ids FROM chain_steps
       WHERE state = 'confirmed' AND hash IS NOT NULL AND NOT EXISTS (
         SELECT FROM chain_step_leaves l WHERE l.step_id = chain_steps.id AND l.authorization_nonce IS NOT NULL)
       GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2`,
   );
   return rows.map(
-    ({ chain, tx_hash, ids }) => `${chain}: transaction ${tx_hash} is taken as the payment of ${ids.join(' and ')}.`,
+    ({ chain, txHash, ids }) => `${chain}: transaction ${txHash} is taken as the payment of ${ids.join(' and ')}.`,
   );
 }
 
 async function treesThatAreShort(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ snapshot_id: string; chain: string; asset: Asset; total: string; owed: string }>(
+  const { rows } = await db.query<{ snapshotId: string; chain: string; asset: Asset; total: bigint; owed: bigint }>(
     `SELECT snapshot_id, chain, asset, total, owed FROM reserve_trees t JOIN reserve_snapshots s ON s.id = t.snapshot_id
       WHERE s.published_at IS NOT NULL AND t.key IS NOT NULL AND total <> owed ORDER BY 1, 2, 3`,
   );
   return rows.map(
-    ({ snapshot_id, chain, asset, total, owed }) =>
-      `${chain}: the tree of snapshot ${snapshot_id} holds ${amountText(asset, total)}, but ${amountText(asset, owed)} was owed.`,
+    ({ snapshotId, chain, asset, total, owed }) =>
+      `${chain}: the tree of snapshot ${snapshotId} holds ${amountText(asset, total)}, but ${amountText(asset, owed)} was owed.`,
   );
 }

@@ -14,15 +14,15 @@ const receiptsAtOnce = 8;
 interface DepositRow {
   readonly id: string;
   readonly chain: ChainId;
-  readonly tx_hash: Hex;
+  readonly txHash: Hex;
   readonly position: number;
   readonly address: Hex;
   readonly asset: Asset;
-  readonly atomic: string;
-  readonly transfer_id: string;
-  readonly posting_id: string | null;
+  readonly atomic: bigint;
+  readonly transferId: string;
+  readonly postingId: string | null;
   /** What the posting credited to the expected account. */
-  readonly credited: string | null;
+  readonly credited: bigint | null;
   /** The operator has reversed it. */
   readonly reversed: boolean;
 }
@@ -65,26 +65,26 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
 }
 
 function checkPosting(row: DepositRow): string[] {
-  const { posting_id, transfer_id, credited, asset, atomic } = row;
-  if (posting_id === null || toPostingId(posting_id) !== transfer_id) return [`${describe(row)} has no posting.`];
+  const { postingId, transferId, credited, asset, atomic } = row;
+  if (postingId === null || toPostingId(postingId) !== transferId) return [`${describe(row)} has no posting.`];
   if (credited === atomic) return [];
   return [`${describe(row)} was credited with ${amountText(asset, credited ?? 0n)}.`];
 }
 
 async function checkReceipt(network: Network, row: DepositRow): Promise<string[]> {
-  const { tx_hash, position, address, asset, atomic } = row;
+  const { txHash, position, address, asset, atomic } = row;
   const token = tokenOf(network, asset);
   if (token === undefined) return [`${describe(row)} is of a token that is not held there any more.`];
-  const receipt = await findReceipt(network.client, tx_hash);
+  const receipt = await findReceipt(network.client, txHash);
   if (receipt === undefined || receipt.status !== 'success') return [`${describe(row)} is not on the chain any more.`];
   const transfer = transferIn(receipt.logs[position], token);
   if (transfer === undefined || !isAddressEqual(transfer.to, address)) {
     return [`${describe(row)} is on the chain as something else.`];
   }
-  if (transfer.atomic === BigInt(atomic)) return [];
+  if (transfer.atomic === atomic) return [];
   return [`${describe(row)} is on the chain with ${amountText(asset, transfer.atomic)}.`];
 }
 
-function describe({ id, chain, asset, atomic, tx_hash, position }: DepositRow): string {
-  return `${chain}: deposit ${id} of ${amountText(asset, atomic)} (${tx_hash}, log ${position})`;
+function describe({ id, chain, asset, atomic, txHash, position }: DepositRow): string {
+  return `${chain}: deposit ${id} of ${amountText(asset, atomic)} (${txHash}, log ${position})`;
 }

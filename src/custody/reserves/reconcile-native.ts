@@ -10,7 +10,7 @@ const transactionsAtOnce = 8;
 interface PaidRow {
   readonly id: string;
   readonly asset: Asset;
-  readonly net: string;
+  readonly net: bigint;
   readonly address: Hex;
   readonly hash: Hex | null;
 }
@@ -38,7 +38,7 @@ async function hasPaid({ client }: Network, { hash, address, net }: PaidRow): Pr
       client.getTransaction({ hash }),
       client.getTransactionReceipt({ hash }),
     ]);
-    return status === 'success' && to !== null && isAddressEqual(to, address) && value === BigInt(net);
+    return status === 'success' && to !== null && isAddressEqual(to, address) && value === net;
   } catch (error) {
     if (error instanceof TransactionNotFoundError) return false;
     throw error;

@@ -16,12 +16,12 @@ const receiptsAtOnce = 8;
 interface StepRow {
   readonly id: string;
   readonly saga: string;
-  readonly saga_id: string;
+  readonly sagaId: string;
   readonly step: string;
   readonly chain: ChainId;
   readonly wallet: Hex;
   readonly asset: Asset;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly recipient: Hex | null;
   readonly state: 'confirmed' | 'failed';
   readonly hash: Hex | null;
@@ -96,15 +96,15 @@ async function checkAuthorized(
 
 /** Whether a transaction took exactly this amount from the step's wallet, for its recipient. */
 function hasTaken({ status, logs }: TransactionReceipt, token: Token, { wallet, recipient, atomic }: StepRow): boolean {
-  if (status !== 'success' || takenIn(logs, token, wallet) !== BigInt(atomic)) return false;
+  if (status !== 'success' || takenIn(logs, token, wallet) !== atomic) return false;
   if (recipient === null) return true;
   return logs.some((log) => {
     const transfer = transferIn(log, token);
-    return transfer !== undefined && isAddressEqual(transfer.to, recipient) && transfer.atomic === BigInt(atomic);
+    return transfer !== undefined && isAddressEqual(transfer.to, recipient) && transfer.atomic === atomic;
   });
 }
 
-function describe({ saga, saga_id, step, chain, asset, recipient, atomic }: StepRow): string {
+function describe({ saga, sagaId, step, chain, asset, recipient, atomic }: StepRow): string {
   const to = recipient === null ? ` (${step})` : ` to ${recipient}`;
-  return `${chain}: ${saga} ${saga_id} of ${amountText(asset, atomic)}${to}`;
+  return `${chain}: ${saga} ${sagaId} of ${amountText(asset, atomic)}${to}`;
 }

@@ -10,7 +10,7 @@ import { amountText } from './reconcile-books.ts';
 /** A user's native coin in a house wallet: a saga has unwrapped it, and its next step is not settled. */
 export interface Unwrapped {
   readonly wallet: Hex;
-  readonly atomic: string;
+  readonly atomic: bigint;
   /** The transactions that its next step may have become. */
   readonly hashes: readonly Hex[];
 }
@@ -43,7 +43,7 @@ export async function reconcileUnwrapped(
   const findings: string[] = [];
   const owed = new Map<Hex, bigint>();
   for (const { wallet, atomic, hashes } of open) {
-    if (!(await hasLeft(network, hashes, blockNumber))) owed.set(wallet, (owed.get(wallet) ?? 0n) + BigInt(atomic));
+    if (!(await hasLeft(network, hashes, blockNumber))) owed.set(wallet, (owed.get(wallet) ?? 0n) + atomic);
   }
   for (const [address, atomic] of owed) {
     const held = await network.client.getBalance({ address, blockNumber });

@@ -90,7 +90,7 @@ async function askUnlessStopped(
 
 /** The row before this request, and the mark that this request has left on it. */
 interface Mark {
-  readonly first_asked: Date | null;
+  readonly firstAsked: Date | null;
   readonly before: string | null;
   readonly mine: string;
 }
@@ -115,7 +115,7 @@ async function ask(
   { db, provider }: ChainStepParts,
   step: ChainStep,
   request: ProviderRequest,
-  { first_asked: askedAt }: Mark,
+  { firstAsked: askedAt }: Mark,
 ): Promise<Asked> {
   const belongsToAnother = (ref: string) => isOfAnother(db, step, ref);
   const identified = {
@@ -136,11 +136,11 @@ async function judge(
   // The key belongs to another request, which may have been paid: a person must look.
   if (!(error instanceof ProviderError) || error.retryable || error.code === 'idempotency_mismatch') throw error;
   const refused = error.message;
-  if (mark.first_asked === null || error.provesNothingTaken) return { refused, unansweredAt: mark.mine };
+  if (mark.firstAsked === null || error.provesNothingTaken) return { refused, unansweredAt: mark.mine };
   const taken = await provider.findTaken(
     { ...request, idempotencyKey: step.id },
     {
-      askedAt: mark.first_asked,
+      askedAt: mark.firstAsked,
       quietMs: await takeMarkBack(db, step, mark),
       belongsToAnother: (ref) => isOfAnother(db, step, ref),
     },
@@ -150,13 +150,13 @@ async function judge(
 
 /** This request was answered, but the one before may still be under way. Answers how long ago that one was. */
 async function takeMarkBack(db: Database, { id }: ChainStep, { before, mine }: Mark): Promise<number> {
-  const { rows } = await db.query<{ quiet_ms: number }>(
+  const { rows } = await db.query<{ quietMs: number }>(
     `UPDATE chain_steps SET unanswered_at = $2::timestamptz WHERE id = $1 AND unanswered_at = $3::timestamptz
      RETURNING (extract(epoch FROM clock_timestamp() - coalesce(unanswered_at, asked_at)) * 1000)::float8 AS quiet_ms`,
     [id, before, mine],
   );
   if (rows[0] === undefined) throw askedElsewhere();
-  return rows[0].quiet_ms;
+  return rows[0].quietMs;
 }
 
 /** Another process has asked meanwhile: the next attempt finds out what became of that request. */

@@ -51,18 +51,18 @@ const select = `SELECT id, saga, saga_id, step, chain, wallet_id, user_wallet_id
 interface ChainStepRow {
   readonly id: string;
   readonly saga: string;
-  readonly saga_id: string;
+  readonly sagaId: string;
   readonly step: string;
   readonly chain: ChainId;
-  readonly wallet_id: string | null;
-  readonly user_wallet_id: string | null;
+  readonly walletId: string | null;
+  readonly userWalletId: string | null;
   readonly state: ChainStepState;
-  readonly asked_at: Date | null;
-  readonly unanswered_at: Date | null;
-  readonly provider_ref: string | null;
+  readonly askedAt: Date | null;
+  readonly unansweredAt: Date | null;
+  readonly providerRef: string | null;
   readonly hash: Hex | null;
-  readonly block_number: bigint | null;
-  readonly gas_cost: string | null;
+  readonly blockNumber: bigint | null;
+  readonly gasCost: bigint | null;
   readonly reason: string | null;
 }
 
@@ -70,18 +70,18 @@ function toStep(row: ChainStepRow): ChainStep {
   return {
     id: row.id,
     saga: row.saga,
-    sagaId: row.saga_id,
+    sagaId: row.sagaId,
     step: row.step,
     chain: row.chain,
-    walletId: row.wallet_id,
-    userWalletId: row.user_wallet_id,
+    walletId: row.walletId,
+    userWalletId: row.userWalletId,
     state: row.state,
-    askedAt: row.asked_at,
-    unansweredAt: row.unanswered_at,
-    providerRef: row.provider_ref,
+    askedAt: row.askedAt,
+    unansweredAt: row.unansweredAt,
+    providerRef: row.providerRef,
     hash: row.hash,
-    blockNumber: row.block_number,
-    gasCost: row.gas_cost === null ? null : BigInt(row.gas_cost),
+    blockNumber: row.blockNumber,
+    gasCost: row.gasCost === null ? null : row.gasCost,
     reason: row.reason,
   };
 }

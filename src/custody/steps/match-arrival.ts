@@ -24,7 +24,7 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
   const { chain, address, asset, txHash, proofs, atomic, seenAt } = arrival;
   const paid = await findPaidClaim(tx, arrival);
   if (paid !== undefined) return { is: 'paid', ...paid };
-  const { rows } = await tx.query<{ step_id: string; account_id: bigint; certain: boolean }>(
+  const { rows } = await tx.query<{ stepId: string; accountId: bigint; certain: boolean }>(
     `WITH candidates AS (
        SELECT e.* FROM chain_step_arrivals e
         WHERE e.chain = $1 AND e.address = $2 AND e.asset = $3 AND e.arrived_at IS NULL AND e.ended_at IS NULL
@@ -55,7 +55,7 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
   // After a restore from a backup the step that caused it may not be planned yet.
   if (first === undefined) return { is: (await hasUnexplained(tx)) ? 'undecided' : 'surplus' };
   if (!first.certain) return { is: 'undecided' };
-  return { is: 'expected', stepId: first.step_id, account: Number(first.account_id) as AccountId };
+  return { is: 'expected', stepId: first.stepId, account: Number(first.accountId) as AccountId };
 }
 
 /** Marks the arrival and wakes the saga, in the caller's commit. */
@@ -68,11 +68,11 @@ export async function noteArrival(
     'UPDATE chain_step_arrivals SET arrived_at = coalesce(arrived_at, clock_timestamp()) WHERE step_id = $1 AND asset = $2',
     [stepId, asset],
   );
-  const { rows } = await tx.query<{ saga: string; saga_id: string }>(
+  const { rows } = await tx.query<{ saga: string; sagaId: string }>(
     'SELECT saga, saga_id FROM chain_steps WHERE id = $1',
     [stepId],
   );
-  for (const { saga, saga_id: id } of rows) await wakeSaga(tx, { saga, id, lane: chain });
+  for (const { saga, sagaId: id } of rows) await wakeSaga(tx, { saga, id, lane: chain });
 }
 
 /** The transaction that would have caused the arrivals is undone. */

@@ -17,7 +17,7 @@ export async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promi
   for (const proof of proofs) {
     const [kind, token, payer, nonce] = proof.split(':');
     if (kind !== 'eip3009') continue;
-    const { rows } = await db.query<{ id: string; written_off: boolean }>(
+    const { rows } = await db.query<{ id: string; writtenOff: boolean }>(
       `SELECT id, written_off_at IS NOT NULL AS written_off FROM payment_claims
         WHERE chain = $1 AND token = $2 AND payer = $3 AND nonce = $4 AND asset = $5 AND atomic = $6 AND pay_to = $7
           AND arrived_at IS NULL`,
@@ -25,7 +25,7 @@ export async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promi
     );
     const [found] = rows;
     if (found === undefined) continue;
-    return { claimId: found.id, account: houseAccount(found.written_off ? 'fees' : 'receivables', asset, chain) };
+    return { claimId: found.id, account: houseAccount(found.writtenOff ? 'fees' : 'receivables', asset, chain) };
   }
   return undefined;
 }
@@ -38,13 +38,13 @@ export async function notePaid(
 ): Promise<void> {
   const ofClaim = `(p.chain, p.token, p.address) = (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = $1)`;
   await tx.query(`SELECT FROM payers p WHERE ${ofClaim} FOR UPDATE`, [claimId]);
-  const { rows } = await tx.query<{ atomic: string; lowers_debt: boolean }>(
+  const { rows } = await tx.query<{ atomic: bigint; lowersDebt: boolean }>(
     `UPDATE payment_claims SET arrived_at = clock_timestamp(), tx_hash = $2, arrival_account = $3, lapsed_at = NULL
       WHERE id = $1 AND arrived_at IS NULL RETURNING atomic, written_off_at IS NOT NULL OR clears_debt AS lowers_debt`,
     [claimId, txHash, account],
   );
   const [paid] = rows;
   if (paid === undefined) throw new Error(`payment ${claimId} has arrived twice`);
-  if (!paid.lowers_debt) return;
+  if (!paid.lowersDebt) return;
   await tx.query(`UPDATE payers p SET debt = greatest(debt - $2, 0) WHERE ${ofClaim}`, [claimId, paid.atomic]);
 }

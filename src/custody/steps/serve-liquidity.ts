@@ -54,10 +54,10 @@ export async function serveLiquidity(
     const free = held - (await promisedSince(tx, treasury.id, asset, now));
     return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, caller });
   });
-  for (const { saga, saga_id: id, atomic } of passed) {
+  for (const { saga, sagaId: id, atomic } of passed) {
     logger.error(
       { chain, saga, id },
-      `there is not enough for ${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}: others are let past`,
+      `there is not enough for ${toDecimalText(amountOf(asset, atomic))} ${asset}: others are let past`,
     );
   }
 }
@@ -83,20 +83,20 @@ export async function tryLockLine(tx: Transaction, { chain, asset }: Line): Prom
 /** Tokens that steps have promised, or have settled since the balance was read: those may still be part of it. */
 export async function promisedSince(tx: Queryable, walletId: string, asset: Asset, readAt: Date): Promise<bigint> {
   const { promised } = onlyRow(
-    await tx.query<{ promised: string }>(
+    await tx.query<{ promised: bigint }>(
       `SELECT coalesce(sum(atomic), 0) AS promised FROM chain_step_leaves
         WHERE wallet_id = $1 AND asset = $2 AND settled_at >= $3`,
       [walletId, asset, readAt],
     ),
   );
-  return BigInt(promised);
+  return promised;
 }
 
 interface QueueRow {
-  readonly step_id: string;
+  readonly stepId: string;
   readonly saga: string;
-  readonly saga_id: string;
-  readonly atomic: string;
+  readonly sagaId: string;
+  readonly atomic: bigint;
   readonly passed: boolean;
   /** It has been first and short for `passAfterMs`. */
   readonly overdue: boolean;
@@ -127,7 +127,7 @@ async function serveQueue(
   const served: QueueRow[] = [];
   const passed: QueueRow[] = [];
   for (const row of rows) {
-    const atomic = BigInt(row.atomic);
+    const atomic = row.atomic;
     if (atomic <= left) {
       left -= atomic;
       served.push(row);
@@ -147,20 +147,20 @@ async function serveQueue(
   if (passed.length > 0) {
     await tx.query(
       'UPDATE chain_step_leaves SET passed_at = clock_timestamp() WHERE step_id = ANY ($1) AND asset = $2',
-      [passed.map(({ step_id }) => step_id), asset],
+      [passed.map(({ stepId }) => stepId), asset],
     );
   }
   await wakeSagas(
     tx,
     chain,
-    served.filter(({ saga_id }) => saga_id !== caller).map(({ saga, saga_id: id }) => ({ saga, id })),
+    served.filter(({ sagaId }) => sagaId !== caller).map(({ saga, sagaId: id }) => ({ saga, id })),
   );
   return passed;
 }
 
 async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: walletId }: HouseWallet): Promise<void> {
   if (served.length === 0) return;
-  const ids = served.map(({ step_id }) => step_id);
+  const ids = served.map(({ stepId }) => stepId);
   await tx.query("UPDATE chain_steps SET wallet_id = $2, state = 'ready' WHERE id = ANY ($1) AND state = 'waiting'", [
     ids,
     walletId,
@@ -172,23 +172,23 @@ async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: wa
 }
 
 export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
-  const { rows } = await db.query<{ step_id: string }>(
+  const { rows } = await db.query<{ stepId: string }>(
     `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL
       ORDER BY waiting_since, step_id LIMIT 1`,
     [chain, asset],
   );
-  return rows[0]?.step_id === stepId;
+  return rows[0]?.stepId === stepId;
 }
 
 export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { waited } = onlyRow(
-    await db.query<{ waited: string }>(
+    await db.query<{ waited: bigint }>(
       `SELECT coalesce(sum(atomic), 0) AS waited FROM chain_step_leaves
         WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL`,
       [chain, asset],
     ),
   );
-  return BigInt(waited);
+  return waited;
 }
 
 /** Whether a step waits for the treasury's tokens: then every deposit is worth sweeping at once. */

@@ -17,7 +17,7 @@ export async function settleStep(
 ): Promise<Posting[] | undefined> {
   const { sagaId, step } = which;
   if (end.state === 'failed' && end.refusal !== undefined) await requireRefused(tx, which, end.refusal);
-  const { rows } = await tx.query<Pick<ChainStep, 'id' | 'chain'> & { of_user: boolean }>(
+  const { rows } = await tx.query<Pick<ChainStep, 'id' | 'chain'> & { ofUser: boolean }>(
     `UPDATE chain_steps SET state = $3, hash = coalesce($4, hash), block_number = $5, gas_cost = $6, reason = $7,
         settled_at = clock_timestamp()
       WHERE saga_id = $1 AND step = $2 AND settled_at IS NULL RETURNING id, chain, user_wallet_id IS NOT NULL AS of_user`,
@@ -42,14 +42,14 @@ export async function settleStep(
       [settled.id],
     );
   }
-  const { chain, of_user } = settled;
+  const { chain, ofUser } = settled;
   if (end.hash === undefined) return [];
   return gasSpent({
     chain,
     native: chains[chain].native,
     hash: end.hash,
     cost: end.gasCost,
-    from: of_user ? 'gas_lent' : 'gas_tank',
+    from: ofUser ? 'gas_lent' : 'gas_tank',
   });
 }
 

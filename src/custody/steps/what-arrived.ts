@@ -8,9 +8,9 @@ export async function whatArrived(
   { id }: Pick<ChainStep, 'id'>,
   asset: Asset,
 ): Promise<bigint | undefined> {
-  const { rows } = await db.query<{ atomic: string | null }>(
+  const { rows } = await db.query<{ atomic: bigint | null }>(
     'SELECT sum(atomic) AS atomic FROM deposits WHERE step_id = $1 AND asset = $2',
     [id, asset],
   );
-  return rows[0]?.atomic == null ? undefined : BigInt(rows[0].atomic);
+  return rows[0]?.atomic == null ? undefined : rows[0].atomic;
 }

@@ -39,22 +39,22 @@ interface CoinSweepRow {
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: Coin;
-  readonly wallet_id: string;
+  readonly walletId: string;
   readonly treasury: string;
-  readonly atomic: string;
-  readonly gas_limit: bigint;
+  readonly atomic: bigint;
+  readonly gasLimit: bigint;
   readonly loans: number;
-  readonly loan: string | null;
+  readonly loan: bigint | null;
   readonly status: CoinSweep['status'];
 }
 
-function toCoinSweep({ wallet_id, treasury, atomic, gas_limit, loan, ...row }: CoinSweepRow): CoinSweep {
+function toCoinSweep({ walletId, treasury, atomic, gasLimit, loan, ...row }: CoinSweepRow): CoinSweep {
   return {
     ...row,
-    walletId: wallet_id,
+    walletId: walletId,
     treasury: getAddress(treasury),
-    atomic: BigInt(atomic),
-    gasLimit: gas_limit,
-    loan: BigInt(loan ?? 0),
+    atomic: atomic,
+    gasLimit: gasLimit,
+    loan: loan ?? 0n,
   };
 }

@@ -28,9 +28,9 @@ export async function gasNeeded(
 
 /** How much is to be lent to a wallet that needs this much; nothing when what it has left of earlier loans is enough. */
 export async function missingGas(db: Queryable, walletId: string, needed: bigint): Promise<bigint> {
-  const { rows } = await db.query<{ atomic: string }>('SELECT atomic FROM lent_gas WHERE wallet_id = $1', [walletId]);
+  const { rows } = await db.query<{ atomic: bigint }>('SELECT atomic FROM lent_gas WHERE wallet_id = $1', [walletId]);
   // The books and not the chain: what strangers send there is not ours to spend, and a node that lags would make us lend twice.
-  const lent = BigInt(rows[0]?.atomic ?? 0);
+  const lent = rows[0]?.atomic ?? 0n;
   return lent >= needed ? 0n : loanOverNeed * needed - lent;
 }
 

@@ -67,7 +67,7 @@ async function sweptNow(db: Queryable, chain: ChainId): Promise<Hex[]> {
 /** How much of an asset is waited for, and is not on its way to the treasury yet. */
 export async function wantedOf(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { wanted } = onlyRow(
-    await db.query<{ wanted: string }>(
+    await db.query<{ wanted: bigint }>(
       `SELECT (SELECT coalesce(sum(atomic), 0) FROM chain_step_leaves
                 WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL)
             - (SELECT coalesce(sum(atomic), 0) FROM coin_sweeps
@@ -75,7 +75,7 @@ export async function wantedOf(db: Queryable, chain: ChainId, asset: Asset): Pro
       [chain, asset],
     ),
   );
-  return BigInt(wanted);
+  return wanted;
 }
 
 /** Whether the provider has still to take what the newest sweeps ask of it. */

@@ -114,7 +114,7 @@ export async function chooseWallets(
   { threshold, mostWallets, except }: Pick<OpenSweepOptions, 'threshold' | 'mostWallets' | 'except'>,
 ): Promise<ChosenWallet[]> {
   await countUnswept(db, chain, asset);
-  const { rows } = await db.query<{ address: string; atomic: string; deposit_ids: string[] }>(
+  const { rows } = await db.query<{ address: string; atomic: bigint; depositIds: string[] }>(
     `SELECT w.address, d.atomic, d.deposit_ids FROM (${richestWallets}) w
       CROSS JOIN LATERAL (
         SELECT sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits d
@@ -123,10 +123,10 @@ export async function chooseWallets(
       WHERE d.atomic >= $3 ORDER BY d.atomic DESC, w.address`,
     [chain, asset, threshold, mostWallets, except],
   );
-  return rows.map(({ address, atomic, deposit_ids }) => ({
+  return rows.map(({ address, atomic, depositIds }) => ({
     address: getAddress(address),
-    atomic: BigInt(atomic),
-    depositIds: deposit_ids,
+    atomic: atomic,
+    depositIds: depositIds,
   }));
 }
 

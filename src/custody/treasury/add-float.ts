@@ -66,12 +66,12 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
 
 /** An upper bound of what may already be unwrapped before the books know: everything about to leave as a token. */
 async function beingUnwrapped(db: Database, chain: ChainId, asset: Asset): Promise<bigint> {
-  const { rows } = await db.query<{ atomic: string }>(
+  const { rows } = await db.query<{ atomic: bigint }>(
     `SELECT coalesce(sum(l.atomic), 0) AS atomic FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
       WHERE s.chain = $1 AND l.asset = $2 AND s.asked_at IS NOT NULL AND s.settled_at IS NULL`,
     [chain, asset],
   );
-  return BigInt(rows[0]?.atomic ?? 0);
+  return rows[0]?.atomic ?? 0n;
 }
 
 export function gasFloat(chain: ChainId, amount: Amount, reference?: string) {

@@ -109,7 +109,7 @@ interface HeldStep {
 
 async function stepsHeldBy(db: Queryable, { holds }: UnknownTransaction): Promise<HeldStep[]> {
   const { rows } = await db.query<HeldStep>(
-    'SELECT id AS key, saga, saga_id AS "sagaId", step FROM chain_steps WHERE id = ANY ($1::uuid[]) ORDER BY created_at',
+    'SELECT id AS key, saga, saga_id, step FROM chain_steps WHERE id = ANY ($1::uuid[]) ORDER BY created_at',
     [holds],
   );
   return rows;
@@ -139,7 +139,7 @@ async function waitingLike({ db, networks }: UnknownParts, { chain, sent }: Unkn
   const paid = sent && paymentIn(networks, chain, sent);
   if (paid === undefined) return [];
   const { rows } = await db.query<HeldStep>(
-    `SELECT s.id AS key, s.saga, s.saga_id AS "sagaId", s.step FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
+    `SELECT s.id AS key, s.saga, s.saga_id, s.step FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
       WHERE s.state = 'waiting' AND s.chain = $1 AND l.asset = $2 AND l.atomic = $3 AND l.recipient = lower($4)
       ORDER BY s.created_at LIMIT 100`,
     [chain, paid.amount.asset, paid.amount.atomic, paid.to],

@@ -76,10 +76,10 @@ interface HouseMove {
   readonly id: string;
   readonly status: 'moving' | 'complete' | 'failed';
   readonly chain: ChainId;
-  readonly to_wallet: string;
+  readonly toWallet: string;
   /** Null for the native coin. */
   readonly token: Hex | null;
-  readonly atomic: string;
+  readonly atomic: bigint;
 }
 
 export interface HouseMoveParts extends ChainStepParts {
@@ -98,14 +98,14 @@ async function findMove(db: Queryable, id: string): Promise<HouseMove | undefine
   return rows[0];
 }
 
-async function advance(parts: HouseMoveParts, { id, to_wallet, token, atomic }: HouseMove): Promise<SagaStep> {
+async function advance(parts: HouseMoveParts, { id, toWallet, token, atomic }: HouseMove): Promise<SagaStep> {
   const { db, ledger, checkpoint = noCheckpoint } = parts;
-  const to = await findHouseWalletById(db, to_wallet);
+  const to = await findHouseWalletById(db, toWallet);
   if (to === undefined) throw new Error(`move ${id} names a wallet that is not there`);
   const progress = await takeStep(parts, moveStep(id), (from) =>
     token === null
-      ? { from, contract: to.address, data: '0x', value: BigInt(atomic) }
-      : { from, token, to: to.address, atomic: BigInt(atomic) },
+      ? { from, contract: to.address, data: '0x', value: atomic }
+      : { from, token, to: to.address, atomic: atomic },
   );
   if (progress.state === 'waiting') return progress;
   await db.transaction((tx) =>

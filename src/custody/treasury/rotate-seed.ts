@@ -64,11 +64,11 @@ function onOldSeed(seedId: string): string {
 }
 
 async function accountsOnOldSeeds(db: Database, seedId: number): Promise<bigint[]> {
-  const { rows } = await db.query<{ account_id: bigint }>(
+  const { rows } = await db.query<{ accountId: bigint }>(
     `SELECT DISTINCT account_id FROM wallets WHERE ${onOldSeed('$1')} ORDER BY account_id LIMIT 200`,
     [seedId],
   );
-  return rows.map((row) => row.account_id);
+  return rows.map((row) => row.accountId);
 }
 
 /** All chains of an account in one commit, so that it has the same address everywhere, before and after. */

@@ -92,11 +92,11 @@ interface HouseWalletRow {
   readonly purpose: HousePurpose;
   readonly chain: ChainId;
   readonly provider: string;
-  readonly provider_ref: string;
+  readonly providerRef: string;
   readonly address: string;
   readonly retired: boolean;
 }
 
-function toHouseWallet({ provider_ref, address, ...wallet }: HouseWalletRow): HouseWallet {
-  return { ...wallet, ref: provider_ref, address: getAddress(address) as Hex };
+function toHouseWallet({ providerRef, address, ...wallet }: HouseWalletRow): HouseWallet {
+  return { ...wallet, ref: providerRef, address: getAddress(address) as Hex };
 }

@@ -12,11 +12,11 @@ export async function keepersOn(
   accountIds: readonly bigint[],
 ): Promise<ReadonlySet<bigint>> {
   if (chain === homeChain) return new Set(accountIds);
-  const { rows } = await db.query<{ account_id: bigint }>(
+  const { rows } = await db.query<{ accountId: bigint }>(
     'SELECT account_id FROM cross_chain_wallets WHERE chain = $1 AND account_id = ANY ($2)',
     [chain, accountIds],
   );
-  return new Set(rows.map(({ account_id }) => account_id));
+  return new Set(rows.map(({ accountId }) => accountId));
 }
 
 /**

@@ -71,7 +71,7 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
   }
 
   async function take(): Promise<NewWallet | undefined> {
-    const { rows } = await db.query<{ provider_ref: string; address: Hex; left: bigint }>(
+    const { rows } = await db.query<{ providerRef: string; address: Hex; left: bigint }>(
       `UPDATE wallet_pool SET taken_at = now()
         WHERE provider = $1 AND provider_ref = (
           SELECT provider_ref FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL
@@ -82,7 +82,7 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
     );
     const [row] = rows;
     if (row === undefined || row.left < size / 2) await callForRefill(db);
-    return row && { ref: row.provider_ref, address: getAddress(row.address) };
+    return row && { ref: row.providerRef, address: getAddress(row.address) };
   }
 
   /**

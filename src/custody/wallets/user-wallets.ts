@@ -124,10 +124,10 @@ const selectWallet =
 
 interface UserWalletRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly chain: ChainId;
   readonly provider: string;
-  readonly provider_ref: string;
+  readonly providerRef: string;
   readonly address: string;
   readonly retired: boolean;
 }
@@ -135,10 +135,10 @@ interface UserWalletRow {
 function toUserWallet(row: UserWalletRow): UserWallet {
   return {
     id: row.id,
-    accountId: row.account_id,
+    accountId: row.accountId,
     chain: row.chain,
     provider: row.provider,
-    ref: row.provider_ref,
+    ref: row.providerRef,
     address: getAddress(row.address),
     retired: row.retired,
   };

@@ -42,12 +42,12 @@ export function createAddressBook(db: Queryable): AddressBook {
       const { now } = onlyRow(await db.query<{ now: Date }>('SELECT now() AS now'));
       // A clock that was set back would hide new wallets among old ones, so everything is read again.
       const since = readAt === undefined || now < readAt ? undefined : new Date(readAt.getTime() - overlapMs);
-      const { rows } = await db.query<{ account_id: bigint; address: string }>(
+      const { rows } = await db.query<{ accountId: bigint; address: string }>(
         'SELECT account_id, address FROM wallets WHERE $1::timestamptz IS NULL OR created_at > $1',
         [since ?? null],
       );
       for (const row of rows) {
-        if (!owners.has(row.address.toLowerCase())) add(row.address, { accountId: row.account_id });
+        if (!owners.has(row.address.toLowerCase())) add(row.address, { accountId: row.accountId });
       }
       const house = await db.query<{ address: string }>('SELECT DISTINCT address FROM house_wallets');
       for (const row of house.rows) add(row.address, { accountId: null });

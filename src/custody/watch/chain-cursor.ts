@@ -115,10 +115,10 @@ export async function firstBlockRead(db: Queryable, chain: ChainId): Promise<big
 }
 
 interface CursorRow {
-  readonly block_number: bigint;
-  readonly block_hash: Hex;
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
 }
 
-function toCursor({ block_number, block_hash }: CursorRow): ChainCursor {
-  return { number: block_number, hash: block_hash };
+function toCursor({ blockNumber, blockHash }: CursorRow): ChainCursor {
+  return { number: blockNumber, hash: blockHash };
 }

@@ -47,20 +47,20 @@ export async function doubtDepositsAfter(
   const { id: chain, client } = network;
   const { rows } = await db.query<{
     id: string;
-    tx_hash: Hex;
+    txHash: Hex;
     position: number;
     address: Hex;
     asset: Asset;
-    atomic: string;
+    atomic: bigint;
   }>(
     `UPDATE deposits d SET vanished_at = coalesce(vanished_at, now()) WHERE chain = $1 AND block_number > $2
         AND NOT EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id)
       RETURNING id, tx_hash, position, address, asset, atomic`,
     [chain, after.number],
   );
-  for (const { id, tx_hash: txHash, position, address: recipient, asset, atomic } of rows) {
+  for (const { id, txHash, position, address: recipient, asset, atomic } of rows) {
     const shown = await findShown(network, client, { txHash, position, recipient, asset });
-    if (shown?.atomic === BigInt(atomic)) continue;
+    if (shown?.atomic === atomic) continue;
     logger.error({ chain, deposit: id, txHash }, 'a credited deposit is no longer on the chain');
   }
 }

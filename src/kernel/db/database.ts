@@ -44,11 +44,36 @@ export interface DatabaseOptions {
   readonly limits?: Partial<Limits>;
 }
 
-/** bigint columns become bigint, here and nowhere else. */
+/** Integers of any size become bigint. A query casts a numeric with a fraction to float8 or text: anything else fails here. */
 const types: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    oid === pg.types.builtins.INT8 && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format as 'text'),
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    const isInteger = oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC;
+    return isInteger && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format as 'text');
+  },
 };
+
+const camelNames = new Map<string, string>();
+
+/** The name that a column has in TypeScript: `burn_hash` is `burnHash`. */
+function nameOf(column: string): string {
+  let name = camelNames.get(column);
+  if (name === undefined) {
+    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(column, name);
+  }
+  return name;
+}
+
+/** Rows come from the driver as arrays, and become objects with the names of TypeScript. */
+function withNames<Row extends pg.QueryResultRow>(result: pg.QueryArrayResult): pg.QueryResult<Row> {
+  const names = result.fields.map(({ name }) => nameOf(name));
+  const rows = result.rows.map((values) => {
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < names.length; index += 1) row[names[index] as string] = values[index];
+    return row as Row;
+  });
+  return Object.assign(result, { rows }) as unknown as pg.QueryResult<Row>;
+}
 
 /** How long a transaction waits for others to end before it is not begun at all. */
 const slotPatienceMs = 10_000;
@@ -96,7 +121,7 @@ async function runAlone<Row extends pg.QueryResultRow>(
   const client = await pool.connect();
   let lost: Error | undefined;
   try {
-    return await client.query<Row>(text, values as unknown[]);
+    return withNames<Row>(await client.query({ text, values: values as unknown[], rowMode: 'array' }));
   } catch (error) {
     if (isUndone(error)) throw error;
     lost = error as Error;
@@ -127,7 +152,8 @@ async function inTransaction<Result>(
     await client.query(statementMs === undefined ? 'BEGIN' : `BEGIN; SET LOCAL statement_timeout = ${statementMs}`);
     const result = await work({
       inTransaction: true,
-      query: (text, values) => client.query({ text, values: values as unknown[], ...patience }),
+      query: async (text, values) =>
+        withNames(await client.query({ text, values: values as unknown[], rowMode: 'array', ...patience })),
     });
     // What is known to be broken before the commit was sent has written nothing.
     if (line.broken !== undefined) throw line.broken;

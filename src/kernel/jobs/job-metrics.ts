@@ -35,7 +35,7 @@ export function jobMetrics(db: Queryable): MetricSource {
         paywright_jobs_oldest_ready_seconds: each(({ oldest }) => oldest),
         paywright_jobs_running: each(({ running }) => running),
         paywright_jobs_failing: each(({ failing }) => failing),
-        paywright_jobs_given_up: each(({ given_up }) => given_up),
+        paywright_jobs_given_up: each(({ givenUp }) => givenUp),
       };
     },
   });
@@ -46,6 +46,6 @@ interface JobsRow {
   readonly ready: number;
   readonly running: number;
   readonly failing: number;
-  readonly given_up: number;
+  readonly givenUp: number;
   readonly oldest: number;
 }

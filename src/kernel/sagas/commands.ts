@@ -76,17 +76,17 @@ async function show(
   id: string,
 ): Promise<string[]> {
   for (const saga of sagas) {
-    const { rows } = await db.query<{ status: string; about: string; waits_for: string | null; row: object }>(
+    const { rows } = await db.query<{ status: string; about: string; waitsFor: string | null; row: object }>(
       `SELECT status, ${saga.about} AS about, waits_for, to_jsonb(${saga.table}) AS row FROM ${saga.table} WHERE id = $1`,
       [id],
     );
     const [found] = rows;
     if (found === undefined) continue;
-    const { status, about, waits_for } = found;
+    const { status, about, waitsFor } = found;
     return [
       `${saga.name} ${id}: ${about}`,
       `${status}: ${saga.states[status]?.meaning ?? 'a state that this release does not know'}`,
-      ...(waits_for === null ? [] : [`waits for: ${waits_for}`]),
+      ...(waitsFor === null ? [] : [`waits for: ${waitsFor}`]),
       ...Object.entries(found.row).map(([column, value]) => `  ${column.padEnd(16)} ${toText(value)}`),
       ...(await details(db, id)),
     ];

@@ -45,9 +45,9 @@ export async function listOpenSagas(
         status: row.status,
         about: row.about,
         lane: row.lane,
-        waitsFor: row.waits_for ?? saga.states[row.status]?.meaning ?? 'a state that this release does not know',
-        createdAt: row.created_at,
-        since: row.status_since,
+        waitsFor: row.waitsFor ?? saga.states[row.status]?.meaning ?? 'a state that this release does not know',
+        createdAt: row.createdAt,
+        since: row.statusSince,
         stuck: row.stuck,
       });
     }
@@ -87,8 +87,8 @@ interface OpenSagaRow {
   readonly status: string;
   readonly about: string;
   readonly lane: string;
-  readonly waits_for: string | null;
-  readonly created_at: Date;
-  readonly status_since: Date;
+  readonly waitsFor: string | null;
+  readonly createdAt: Date;
+  readonly statusSince: Date;
   readonly stuck: boolean;
 }

@@ -70,55 +70,55 @@ export const selectBridge = `SELECT id, account_id, from_chain, to_chain, asset,
 
 export interface BridgeRow {
   readonly id: string;
-  readonly account_id: bigint;
-  readonly from_chain: ChainId;
-  readonly to_chain: ChainId;
+  readonly accountId: bigint;
+  readonly fromChain: ChainId;
+  readonly toChain: ChainId;
   readonly asset: Amount['asset'];
-  readonly amount: string;
-  readonly gas_fee: string;
+  readonly amount: bigint;
+  readonly gasFee: bigint;
   readonly origin: Bridge['origin'];
-  readonly burner_id: string;
+  readonly burnerId: string;
   readonly status: BridgeStatus;
   readonly reached: Bridge['reached'];
   readonly burns: number;
-  readonly max_fee: string | null;
-  readonly mint_recipient: Hex | null;
-  readonly burn_nonce: bigint | null;
+  readonly maxFee: bigint | null;
+  readonly mintRecipient: Hex | null;
+  readonly burnNonce: bigint | null;
   readonly message: Hex | null;
   readonly attestation: Hex | null;
-  readonly message_nonce: Hex | null;
+  readonly messageNonce: Hex | null;
   readonly mints: number;
-  readonly minted: string | null;
-  readonly burn_hash: Hex | null;
-  readonly mint_hash: Hex | null;
+  readonly minted: bigint | null;
+  readonly burnHash: Hex | null;
+  readonly mintHash: Hex | null;
   readonly error: string | null;
-  readonly created_at: Date;
+  readonly createdAt: Date;
 }
 
 export function toBridge(row: BridgeRow): Bridge {
   return {
     id: row.id,
-    accountId: row.account_id,
-    from: row.from_chain,
-    to: row.to_chain,
-    amount: amountOf(row.asset, BigInt(row.amount)),
-    gasFee: amountOf(row.asset, BigInt(row.gas_fee)),
+    accountId: row.accountId,
+    from: row.fromChain,
+    to: row.toChain,
+    amount: amountOf(row.asset, row.amount),
+    gasFee: amountOf(row.asset, row.gasFee),
     origin: row.origin,
-    burnerId: row.burner_id,
+    burnerId: row.burnerId,
     status: row.status,
     reached: row.reached,
     burns: row.burns,
-    maxFee: row.max_fee === null ? null : BigInt(row.max_fee),
-    mintRecipient: row.mint_recipient,
-    burnNonce: row.burn_nonce,
+    maxFee: row.maxFee === null ? null : row.maxFee,
+    mintRecipient: row.mintRecipient,
+    burnNonce: row.burnNonce,
     message: row.message,
     attestation: row.attestation,
-    messageNonce: row.message_nonce,
+    messageNonce: row.messageNonce,
     mints: row.mints,
-    minted: row.minted === null ? null : amountOf(row.asset, BigInt(row.minted)),
-    burnHash: row.burn_hash,
-    mintHash: row.mint_hash,
+    minted: row.minted === null ? null : amountOf(row.asset, row.minted),
+    burnHash: row.burnHash,
+    mintHash: row.mintHash,
     error: row.error,
-    createdAt: row.created_at,
+    createdAt: row.createdAt,
   };
 }

@@ -62,26 +62,26 @@ export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<
   const { fee: gasFee } = await gasBetween(gasCosts, chain, homeChain);
   const least = larger(minimum(chain), timesGas * gasFee.atomic);
   for (let after = 0n; ; ) {
-    const { rows } = await db.query<{ account_id: bigint; atomic: string }>(
+    const { rows } = await db.query<{ accountId: bigint; atomic: bigint }>(
       `SELECT account_id, sum(atomic) AS atomic FROM deposits
         WHERE ${isDue} AND account_id > $4 AND account_id IN (SELECT id FROM accounts WHERE frozen_at IS NULL)
         GROUP BY account_id HAVING sum(atomic) >= $2 ORDER BY account_id LIMIT $3`,
       [chain, least, pageSize, after],
     );
-    for (const { account_id, atomic } of rows) {
+    for (const { accountId, atomic } of rows) {
       // The protocol's fee depends on the amount.
-      const amount = amountOf('USDC', BigInt(atomic) - gasFee.atomic);
+      const amount = amountOf('USDC', atomic - gasFee.atomic);
       const terms = await askTerms(network, amount);
       if (terms.paused) return;
       if (tooDear(terms, amount) !== undefined) continue;
       // A failure of one account must not stop the others.
-      await carry(parts, { ...terms, accountId: account_id, chain, gasFee, least }).catch((error: unknown) => {
+      await carry(parts, { ...terms, accountId: accountId, chain, gasFee, least }).catch((error: unknown) => {
         parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
       });
     }
     const last = rows.at(-1);
     if (last === undefined) return;
-    after = last.account_id;
+    after = last.accountId;
   }
 }
 
@@ -97,7 +97,7 @@ async function carry(
   { accountId, chain, burnLimit, minFee, gasFee, least }: Waiting,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    const { rows } = await tx.query<{ id: string; atomic: string }>(
+    const { rows } = await tx.query<{ id: string; atomic: bigint }>(
       `SELECT id, atomic FROM deposits WHERE ${isDue} AND account_id = $2 ORDER BY id FOR UPDATE`,
       [chain, accountId],
     );
@@ -105,8 +105,8 @@ async function carry(
     const carried: string[] = [];
     let sum = 0n;
     for (const { id, atomic } of rows) {
-      if (sum + BigInt(atomic) - gasFee.atomic > burnLimit) continue;
-      sum += BigInt(atomic);
+      if (sum + atomic - gasFee.atomic > burnLimit) continue;
+      sum += atomic;
       carried.push(id);
     }
     // Another process may have been faster.

@@ -29,7 +29,7 @@ export interface CrossChainWallet {
 export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainId): Promise<Posting[]> {
   if (chain === homeChain) return [];
   await becomeKeeper(tx, chain, accountId);
-  const { rows } = await tx.query<{ id: string; atomic: string }>(
+  const { rows } = await tx.query<{ id: string; atomic: bigint }>(
     `UPDATE deposits SET kept_at = now() WHERE id = ANY (ARRAY(
        SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
         ORDER BY id FOR UPDATE))
@@ -37,7 +37,7 @@ export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainI
     [accountId, chain],
   );
   if (rows.length === 0) return [];
-  const atomic = rows.reduce((sum, row) => sum + BigInt(row.atomic), 0n);
+  const atomic = rows.reduce((sum, row) => sum + row.atomic, 0n);
   return [
     {
       type: 'deposit_kept',
@@ -86,10 +86,10 @@ export async function listCrossChainWallets(
 }
 
 async function waitingOn(db: Queryable, accountId: bigint): Promise<ReadonlyMap<ChainId, Amount>> {
-  const { rows } = await db.query<{ chain: ChainId; atomic: string }>(
+  const { rows } = await db.query<{ chain: ChainId; atomic: bigint }>(
     `SELECT chain, sum(atomic) AS atomic FROM deposits WHERE account_id = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
       GROUP BY chain`,
     [accountId],
   );
-  return new Map(rows.map(({ chain, atomic }) => [chain, amountOf('USDC', BigInt(atomic))]));
+  return new Map(rows.map(({ chain, atomic }) => [chain, amountOf('USDC', atomic)]));
 }

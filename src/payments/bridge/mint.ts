@@ -73,13 +73,13 @@ interface Arrived {
 /** The mint that the watcher has matched to the burn step by the message's nonce. */
 async function findArrived({ db }: BridgeParts, bridge: Bridge): Promise<Arrived | undefined> {
   const { sagaId, step } = burnStep(bridge);
-  const { rows } = await db.query<{ atomic: string; hash: Hex }>(
+  const { rows } = await db.query<{ atomic: bigint; hash: Hex }>(
     `SELECT d.atomic, d.tx_hash AS hash FROM chain_steps s JOIN deposits d ON d.step_id = s.id
       WHERE s.saga_id = $1 AND s.step = $2`,
     [sagaId, step],
   );
   const [row] = rows;
-  return row && { minted: amountOf(bridge.amount.asset, BigInt(row.atomic)), hash: row.hash };
+  return row && { minted: amountOf(bridge.amount.asset, row.atomic), hash: row.hash };
 }
 
 /** Credits the owner with the minted amount, and writes the protocol's fee off the receivable. */

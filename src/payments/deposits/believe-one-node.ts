@@ -85,7 +85,7 @@ export function lockOneNode(tx: Transaction, chain: ChainId): Promise<void> {
 }
 
 async function believedThisHour(tx: Transaction, chain: ChainId): Promise<Worth> {
-  const { rows } = await tx.query<{ asset: Arrival['asset']; atomic: string }>(
+  const { rows } = await tx.query<{ asset: Arrival['asset']; atomic: bigint }>(
     `SELECT asset, sum(atomic) AS atomic FROM (
        SELECT asset, atomic FROM deposits
         WHERE chain = $1 AND one_node AND created_at > clock_timestamp() - interval '1 hour'
@@ -94,5 +94,5 @@ async function believedThisHour(tx: Transaction, chain: ChainId): Promise<Worth>
         WHERE chain = $1 AND one_node AND seen_at > clock_timestamp() - interval '1 hour') recent GROUP BY asset`,
     [chain],
   );
-  return rows.reduce((sum, { asset, atomic }) => sum + worthAtMost({ asset, atomic: BigInt(atomic) }), 0n);
+  return rows.reduce((sum, { asset, atomic }) => sum + worthAtMost({ asset, atomic: atomic }), 0n);
 }

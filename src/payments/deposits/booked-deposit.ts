@@ -57,43 +57,43 @@ export async function listLost(db: Queryable): Promise<BookedDeposit[]> {
 interface Row {
   readonly id: string;
   readonly chain: ChainId;
-  readonly tx_hash: Hex;
+  readonly txHash: Hex;
   readonly position: number;
-  readonly account_id: bigint | null;
+  readonly accountId: bigint | null;
   readonly address: Hex;
   readonly sender: Hex;
   readonly asset: Asset;
-  readonly atomic: string;
-  readonly home_bound: boolean;
+  readonly atomic: bigint;
+  readonly homeBound: boolean;
   readonly kept: boolean;
-  readonly claim_id: string | null;
-  readonly bridge_id: string | null;
-  readonly vanished_at: Date | null;
-  readonly sweep_id: string | null;
-  readonly saga_id: string | null;
-  readonly bridge_open: boolean | null;
-  readonly reversed_at: Date | null;
-  readonly owed: string;
+  readonly claimId: string | null;
+  readonly bridgeId: string | null;
+  readonly vanishedAt: Date | null;
+  readonly sweepId: string | null;
+  readonly sagaId: string | null;
+  readonly bridgeOpen: boolean | null;
+  readonly reversedAt: Date | null;
+  readonly owed: bigint;
 }
 
 function toBooked(row: Row): BookedDeposit {
   return {
     id: row.id,
     chain: row.chain,
-    txHash: row.tx_hash,
+    txHash: row.txHash,
     position: row.position,
-    accountId: row.account_id,
+    accountId: row.accountId,
     recipient: row.address,
     sender: row.sender,
-    amount: amountOf(row.asset, BigInt(row.atomic)),
-    isHomeBound: row.home_bound,
+    amount: amountOf(row.asset, row.atomic),
+    isHomeBound: row.homeBound,
     isKept: row.kept,
-    sagaId: row.saga_id,
-    claimId: row.claim_id,
-    sweep: row.sweep_id,
-    bridge: row.bridge_id === null ? null : { id: row.bridge_id, isOpen: row.bridge_open ?? false },
-    vanishedAt: row.vanished_at,
-    reversedAt: row.reversed_at,
-    owed: amountOf(row.asset, BigInt(row.owed)),
+    sagaId: row.sagaId,
+    claimId: row.claimId,
+    sweep: row.sweepId,
+    bridge: row.bridgeId === null ? null : { id: row.bridgeId, isOpen: row.bridgeOpen ?? false },
+    vanishedAt: row.vanishedAt,
+    reversedAt: row.reversedAt,
+    owed: amountOf(row.asset, row.owed),
   };
 }

@@ -26,10 +26,10 @@ export async function readExpected(
   chain: ChainId,
   { assets, users }: { readonly assets: readonly Asset[]; readonly users: readonly Hex[] },
 ): Promise<ExpectedHoldings | undefined> {
-  const cursor = await tx.query<{ block_number: bigint }>('SELECT block_number FROM chain_cursors WHERE chain = $1', [
+  const cursor = await tx.query<{ blockNumber: bigint }>('SELECT block_number FROM chain_cursors WHERE chain = $1', [
     chain,
   ]);
-  const blockNumber = cursor.rows[0]?.block_number;
+  const blockNumber = cursor.rows[0]?.blockNumber;
   if (blockNumber === undefined) return undefined;
   const unswept = await readUnswept(tx, chain, blockNumber);
   const custody = await readCustody(tx, chain, assets);
@@ -53,19 +53,19 @@ export async function readExpected(
 /** Custody balances are negative. */
 async function readCustody(tx: Queryable, chain: ChainId, assets: readonly Asset[]): Promise<Map<Asset, bigint>> {
   const accounts = new Map(assets.map((asset) => [Number(houseAccount('custody', asset, chain)), asset]));
-  const { rows } = await tx.query<{ id: bigint; balance: string }>(
+  const { rows } = await tx.query<{ id: bigint; balance: bigint }>(
     'SELECT id, balance FROM ledger.accounts WHERE id = ANY ($1)',
     [[...accounts.keys()]],
   );
-  return new Map(rows.map(({ id, balance }) => [accounts.get(Number(id)) as Asset, -BigInt(balance)]));
+  return new Map(rows.map(({ id, balance }) => [accounts.get(Number(id)) as Asset, -balance]));
 }
 
 async function readAhead(tx: Queryable, chain: ChainId): Promise<Map<Asset, bigint>> {
-  const { rows } = await tx.query<{ asset: Asset; atomic: string }>(
+  const { rows } = await tx.query<{ asset: Asset; atomic: bigint }>(
     `SELECT asset, sum(atomic) AS atomic FROM (${aheadOfCursor}) ahead WHERE chain = $1 GROUP BY asset`,
     [chain],
   );
-  return new Map(rows.map(({ asset, atomic }) => [asset, BigInt(atomic)]));
+  return new Map(rows.map(({ asset, atomic }) => [asset, atomic]));
 }
 
 async function readUnswept(
@@ -73,7 +73,7 @@ async function readUnswept(
   chain: ChainId,
   blockNumber: bigint,
 ): Promise<{ readonly resting: Map<Asset, bigint>; readonly sweeping: Map<Asset, readonly Hex[]> }> {
-  const { rows } = await tx.query<{ asset: Asset; resting: string; sweeping: Hex[] | null }>(
+  const { rows } = await tx.query<{ asset: Asset; resting: bigint; sweeping: Hex[] | null }>(
     `SELECT asset, coalesce(sum(atomic) FILTER (WHERE NOT sweeping), 0) AS resting,
             array_agg(DISTINCT lower(address)) FILTER (WHERE sweeping) AS sweeping
        FROM (SELECT asset, address, atomic, bool_or(sweep_id IS NOT NULL) OVER (PARTITION BY asset, address) AS sweeping
@@ -82,7 +82,7 @@ async function readUnswept(
     [chain, blockNumber],
   );
   return {
-    resting: new Map(rows.map(({ asset, resting }) => [asset, BigInt(resting)])),
+    resting: new Map(rows.map(({ asset, resting }) => [asset, resting])),
     sweeping: new Map(rows.map(({ asset, sweeping }) => [asset, sweeping ?? []])),
   };
 }
@@ -93,7 +93,7 @@ async function readUsers(
   chain: ChainId,
   { blockNumber, users }: { readonly blockNumber: bigint; readonly users: readonly Hex[] },
 ): Promise<Map<string, bigint>> {
-  const { rows } = await tx.query<{ address: Hex; asset: Asset; atomic: string }>(
+  const { rows } = await tx.query<{ address: Hex; asset: Asset; atomic: bigint }>(
     `SELECT lower(address) AS address, asset, sum(atomic) AS atomic FROM (
        SELECT address, asset, atomic FROM deposits
         WHERE chain = $1 AND address = ANY ($2) AND swept_at IS NULL AND block_number <= $3
@@ -104,5 +104,5 @@ async function readUsers(
         WHERE d.chain = $1 AND d.address = ANY ($2)) known GROUP BY 1, 2`,
     [chain, users.map((address) => getAddress(address)), blockNumber],
   );
-  return new Map(rows.map(({ address, asset, atomic }) => [`${address}/${asset}`, BigInt(atomic)]));
+  return new Map(rows.map(({ address, asset, atomic }) => [`${address}/${asset}`, atomic]));
 }

@@ -62,20 +62,20 @@ export async function isHeldFor(db: Queryable, chain: ChainId, proofs: readonly 
 interface HeldRow {
   readonly id: string;
   readonly chain: ChainId;
-  readonly tx_hash: Hex;
+  readonly txHash: Hex;
   readonly position: number;
-  readonly block_number: bigint;
-  readonly account_id: bigint | null;
+  readonly blockNumber: bigint;
+  readonly accountId: bigint | null;
   readonly address: Hex;
   readonly sender: Hex;
   readonly asset: Asset;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly proofs: string[];
   readonly because: string;
   readonly told: string | null;
-  readonly seen_at: Date;
-  readonly released_at: Date | null;
-  readonly rejected_at: Date | null;
+  readonly seenAt: Date;
+  readonly releasedAt: Date | null;
+  readonly rejectedAt: Date | null;
 }
 
 function toHeld(row: HeldRow): HeldDeposit {
@@ -84,19 +84,19 @@ function toHeld(row: HeldRow): HeldDeposit {
     chain: row.chain,
     because: row.because,
     told: row.told,
-    seenAt: row.seen_at,
-    releasedAt: row.released_at,
-    rejectedAt: row.rejected_at,
+    seenAt: row.seenAt,
+    releasedAt: row.releasedAt,
+    rejectedAt: row.rejectedAt,
     arrival: {
       depositId: row.id,
-      txHash: row.tx_hash,
+      txHash: row.txHash,
       position: row.position,
-      blockNumber: row.block_number,
-      accountId: row.account_id,
+      blockNumber: row.blockNumber,
+      accountId: row.accountId,
       recipient: row.address,
       sender: row.sender,
       asset: row.asset,
-      atomic: BigInt(row.atomic),
+      atomic: row.atomic,
       proofs: row.proofs,
     },
   };

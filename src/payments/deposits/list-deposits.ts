@@ -29,13 +29,13 @@ interface DepositRow {
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: DepositRecord['currency'];
-  readonly atomic: string;
-  readonly tx_hash: string;
+  readonly atomic: bigint;
+  readonly txHash: string;
   readonly sender: string;
-  readonly transfer_id: string | null;
+  readonly transferId: string | null;
   readonly status: DepositRecord['status'];
-  readonly bridge_id: string | null;
-  readonly created_at: Date;
+  readonly bridgeId: string | null;
+  readonly createdAt: Date;
 }
 
 export async function listDeposits(
@@ -62,17 +62,17 @@ export async function listDeposits(
 }
 
 function toRecord(row: DepositRow): DepositRecord {
-  const { id, chain, asset, atomic, tx_hash, sender, transfer_id, status, bridge_id, created_at } = row;
+  const { id, chain, asset, atomic, txHash, sender, transferId, status, bridgeId, createdAt } = row;
   return {
     depositId: id,
     chain,
     currency: asset,
-    amount: toDecimalText(amountOf(asset, BigInt(atomic))),
-    txHash: tx_hash,
+    amount: toDecimalText(amountOf(asset, atomic)),
+    txHash: txHash,
     from: sender,
-    transferId: transfer_id,
+    transferId: transferId,
     status,
-    carriedBy: bridge_id,
-    createdAt: created_at.toISOString(),
+    carriedBy: bridgeId,
+    createdAt: createdAt.toISOString(),
   };
 }

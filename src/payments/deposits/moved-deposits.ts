@@ -11,11 +11,11 @@ type Placed = Pick<
 
 interface BookedRow {
   readonly id: string;
-  readonly tx_hash: Hex;
+  readonly txHash: Hex;
   readonly position: number;
   readonly address: string;
   readonly asset: Asset;
-  readonly atomic: string;
+  readonly atomic: bigint;
 }
 
 /**
@@ -36,7 +36,7 @@ export async function leaveOutMoved<Transfer extends Placed>(
   if (rows.length === 0) return transfers;
   const moved = new Map<Transfer, BookedRow>();
   for (const transfer of transfers) {
-    const own = rows.filter(({ tx_hash }) => tx_hash === transfer.txHash);
+    const own = rows.filter(({ txHash }) => txHash === transfer.txHash);
     if (own.some(({ position }) => position === transfer.position)) continue;
     const row = own.find((one) => isGone(one, transfer) && ![...moved.values()].includes(one));
     if (row !== undefined) moved.set(transfer, row);
@@ -55,7 +55,7 @@ function isGone(row: BookedRow, { recipient, asset, atomic, alikeAt }: Placed): 
   return (
     row.address === getAddress(recipient) &&
     row.asset === asset &&
-    BigInt(row.atomic) === atomic &&
+    row.atomic === atomic &&
     alikeAt !== undefined &&
     !alikeAt.includes(row.position)
   );

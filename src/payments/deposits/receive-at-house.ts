@@ -38,7 +38,7 @@ export async function receiveWithin(
   { seenAt }: { readonly seenAt?: Date } = {},
 ): Promise<void> {
   // A re-read keeps one_node, so that the amount counts only once against the one-node limit.
-  const kept = await tx.query<{ seen_at: Date; one_node: boolean }>(
+  const kept = await tx.query<{ seenAt: Date; oneNode: boolean }>(
     `INSERT INTO undecided_arrivals AS known (chain, tx_hash, position, block_number, address, sender, asset, atomic, proofs,
         one_node, seen_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, now()))
@@ -65,8 +65,8 @@ export async function receiveWithin(
     await forget(tx, chain, transfer);
     await creditWithin(tx, parts, chain, [{ ...transfer, accountId: null }]);
   } else {
-    const { seen_at, one_node } = onlyRow(kept);
-    await decide(tx, parts, chain, { ...transfer, ...(one_node && { oneNode: true }) }, seen_at);
+    const { seenAt, oneNode } = onlyRow(kept);
+    await decide(tx, parts, chain, { ...transfer, ...(oneNode && { oneNode: true }) }, seenAt);
   }
 }
 
@@ -84,18 +84,18 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
   const undecided = await nextUndecided(db, chain);
   for (const row of undecided) {
     const arrival = toArrival(row);
-    if ((await match(db, chain, arrival, row.seen_at)).is === 'undecided') continue;
+    if ((await match(db, chain, arrival, row.seenAt)).is === 'undecided') continue;
     if (!(await isStillThere(network, row))) {
-      logger.error({ chain, txHash: row.tx_hash }, 'an arrival at a house wallet is no longer on the chain');
+      logger.error({ chain, txHash: row.txHash }, 'an arrival at a house wallet is no longer on the chain');
       await forget(db, chain, arrival);
       continue;
     }
     await db.transaction(async (tx) => {
       const held = await tx.query(
         'SELECT FROM undecided_arrivals WHERE chain = $1 AND tx_hash = $2 AND position = $3 FOR UPDATE',
-        [chain, row.tx_hash, row.position],
+        [chain, row.txHash, row.position],
       );
-      if (held.rows.length > 0) await decide(tx, parts, chain, arrival, row.seen_at);
+      if (held.rows.length > 0) await decide(tx, parts, chain, arrival, row.seenAt);
     });
   }
   return undecided.length;
@@ -115,7 +115,7 @@ async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow
     await db.query(
       `UPDATE undecided_arrivals SET looked_at = clock_timestamp()
         WHERE chain = $1 AND (tx_hash, position) IN (SELECT * FROM unnest($2::text[], $3::integer[]))`,
-      [chain, rows.map(({ tx_hash }) => tx_hash), rows.map(({ position }) => position)],
+      [chain, rows.map(({ txHash }) => txHash), rows.map(({ position }) => position)],
     );
   }
   return rows;
@@ -197,35 +197,35 @@ async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: 
 }
 
 interface UndecidedRow {
-  readonly tx_hash: Hex;
+  readonly txHash: Hex;
   readonly position: number;
-  readonly block_number: bigint;
+  readonly blockNumber: bigint;
   readonly address: Hex;
   readonly sender: Hex;
   readonly asset: Asset;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly proofs: string[];
-  readonly one_node: boolean;
-  readonly seen_at: Date;
+  readonly oneNode: boolean;
+  readonly seenAt: Date;
 }
 
 function toArrival(row: UndecidedRow): UndecidedTransfer {
   return {
-    txHash: row.tx_hash,
+    txHash: row.txHash,
     position: row.position,
-    blockNumber: row.block_number,
+    blockNumber: row.blockNumber,
     recipient: row.address,
     sender: row.sender,
     asset: row.asset,
-    atomic: BigInt(row.atomic),
+    atomic: row.atomic,
     proofs: row.proofs,
-    ...(row.one_node && { oneNode: true }),
+    ...(row.oneNode && { oneNode: true }),
   };
 }
 
 /** A lagging node has no receipt either, so only the block's transactions prove it; without the block this throws. */
-async function isStillThere({ client }: Network, { tx_hash: hash, block_number }: UndecidedRow): Promise<boolean> {
-  const { transactions } = await client.getBlock({ blockNumber: block_number });
+async function isStillThere({ client }: Network, { txHash: hash, blockNumber }: UndecidedRow): Promise<boolean> {
+  const { transactions } = await client.getBlock({ blockNumber: blockNumber });
   if (!transactions.includes(hash)) return false;
   return (await client.getTransactionReceipt({ hash })).status === 'success';
 }

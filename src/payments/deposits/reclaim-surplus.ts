@@ -6,11 +6,11 @@ import type { Asset, ChainId } from '../../money/catalogue.ts';
 import type { CreditParts } from './credit-deposits.ts';
 
 interface Found {
-  readonly deposit_id: string;
-  readonly step_id: string;
+  readonly depositId: string;
+  readonly stepId: string;
   readonly asset: Asset;
-  readonly atomic: string;
-  readonly account_id: bigint;
+  readonly atomic: bigint;
+  readonly accountId: bigint;
 }
 
 /** Where unmatched arrivals are booked: as surplus, or as equity once the operator has taken it as float. */
@@ -49,7 +49,7 @@ export async function reclaimSurplus(parts: CreditParts, chain: ChainId): Promis
   );
   for (const found of rows) {
     const isBack = await db.transaction((tx) => reclaim(tx, parts, chain, found));
-    const { deposit_id: deposit, step_id: step } = found;
+    const { depositId: deposit, stepId: step } = found;
     if (isBack) logger.warn({ chain, deposit, step }, 'surplus was matched with a step and moved to its account');
     else logger.error({ chain, deposit, step }, 'surplus was matched with a step, but the house no longer has it');
   }
@@ -60,14 +60,14 @@ async function reclaim(
   tx: Transaction,
   { ledger }: CreditParts,
   chain: ChainId,
-  { deposit_id: id, step_id, asset, atomic: text, account_id }: Found,
+  { depositId: id, stepId, asset, atomic: text, accountId }: Found,
 ): Promise<boolean> {
   const { rows } = await tx.query(
     'SELECT FROM deposits WHERE id = $1 AND account_id IS NULL AND step_id IS NULL AND claim_id IS NULL FOR UPDATE',
     [id],
   );
   if (rows.length === 0) return true;
-  const atomic = BigInt(text);
+  const atomic = text;
   for (const keeper of keepers) {
     const [posted] = await ledger.postWithin(tx, [
       {
@@ -75,16 +75,16 @@ async function reclaim(
         amount: amountOf(asset, atomic),
         entries: [
           { account: houseAccount(keeper, asset, chain), atomic: -atomic },
-          { account: Number(account_id) as AccountId, atomic },
+          { account: Number(accountId) as AccountId, atomic },
         ],
         reference: `reclaim:${id}`,
         details: { depositId: id, chain },
       },
     ]);
     if (posted?.outcome !== 'posted') continue;
-    await tx.query('UPDATE deposits SET step_id = $2, reclaimed_at = clock_timestamp() WHERE id = $1', [id, step_id]);
+    await tx.query('UPDATE deposits SET step_id = $2, reclaimed_at = clock_timestamp() WHERE id = $1', [id, stepId]);
     await tx.query('DELETE FROM surplus_proofs WHERE deposit_id = $1', [id]);
-    await noteArrival(tx, step_id, { chain, asset });
+    await noteArrival(tx, stepId, { chain, asset });
     return true;
   }
   return false;

@@ -46,12 +46,12 @@ async function entriesOf(
     'SELECT number FROM reversal_settlements WHERE deposit_id = $1',
     [deposit.id],
   );
-  const { rows } = await tx.query<{ account_id: bigint; amount: string }>(
+  const { rows } = await tx.query<{ accountId: bigint; amount: bigint }>(
     `SELECT e.account_id, sum(e.amount) AS amount FROM ledger.posting_references r
        JOIN ledger.postings p ON p.id = r.posting_id
        JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at
       WHERE r.reference = ANY ($1) GROUP BY 1 HAVING sum(e.amount) <> 0`,
     [[reversalOf(deposit), ...settlements.rows.map(({ number }) => settlementOf(deposit, number))]],
   );
-  return rows.map(({ account_id, amount }) => ({ account: Number(account_id) as AccountId, atomic: BigInt(amount) }));
+  return rows.map(({ accountId, amount }) => ({ account: Number(accountId) as AccountId, atomic: amount }));
 }

@@ -76,10 +76,10 @@ async function refuseSecondTime(tx: Transaction, deposit: BookedDeposit): Promis
  */
 export async function holdOwner(tx: Transaction, accountId: bigint): Promise<Date | null> {
   await lockOwner(tx, accountId);
-  const { rows } = await tx.query<{ frozen_at: Date | null }>('SELECT frozen_at FROM accounts WHERE id = $1', [
+  const { rows } = await tx.query<{ frozenAt: Date | null }>('SELECT frozen_at FROM accounts WHERE id = $1', [
     accountId,
   ]);
-  const frozenAt = rows[0]?.frozen_at ?? null;
+  const frozenAt = rows[0]?.frozenAt ?? null;
   if (frozenAt !== null) await tx.query('UPDATE accounts SET frozen_at = NULL WHERE id = $1', [accountId]);
   return frozenAt;
 }
@@ -98,8 +98,8 @@ function sourceOf({ accountId, chain, amount: { asset }, isHomeBound, isKept, br
 }
 
 export async function balanceOf(tx: Transaction, account: AccountId): Promise<bigint> {
-  const { rows } = await tx.query<{ balance: string }>('SELECT balance FROM ledger.accounts WHERE id = $1', [account]);
-  return BigInt(rows[0]?.balance ?? 0);
+  const { rows } = await tx.query<{ balance: bigint }>('SELECT balance FROM ledger.accounts WHERE id = $1', [account]);
+  return rows[0]?.balance ?? 0n;
 }
 
 /**

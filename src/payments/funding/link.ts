@@ -58,35 +58,35 @@ export async function findLink(db: Queryable, id: string, accountId: bigint): Pr
 export interface LinkRow {
   readonly id: string;
   readonly status: LinkStatus;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly handle: string;
   readonly name: string;
   readonly chain: ChainId;
   readonly asset: Asset;
-  readonly atomic: string;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-  readonly deposit_id: string | null;
-  readonly transfer_id: string | null;
-  readonly tx_hash: Hex | null;
-  readonly received: string | null;
-  readonly completed_at: Date | null;
-  readonly card_provider: string | null;
-  readonly card_state: CardState | null;
-  readonly card_reason: string | null;
+  readonly atomic: bigint;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly depositId: string | null;
+  readonly transferId: string | null;
+  readonly txHash: Hex | null;
+  readonly received: bigint | null;
+  readonly completedAt: Date | null;
+  readonly cardProvider: string | null;
+  readonly cardState: CardState | null;
+  readonly cardReason: string | null;
 }
 
 export function toLink(row: LinkRow): Link {
   return {
     id: row.id,
     status: row.status,
-    accountId: row.account_id,
+    accountId: row.accountId,
     handle: row.handle,
     name: row.name,
     chain: row.chain,
-    amount: amountOf(row.asset, BigInt(row.atomic)),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    amount: amountOf(row.asset, row.atomic),
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt,
     completion: toCompletion(row),
     card: toCard(row),
   };
@@ -94,18 +94,18 @@ export function toLink(row: LinkRow): Link {
 
 function toCompletion({
   asset,
-  deposit_id: depositId,
-  transfer_id: transferId,
-  tx_hash: txHash,
+  depositId,
+  transferId,
+  txHash,
   received,
-  completed_at: at,
+  completedAt: at,
 }: LinkRow): Completion | undefined {
   if (depositId === null || transferId === null || txHash === null || received === null || at === null)
     return undefined;
-  return { depositId, transferId, txHash, amount: amountOf(asset, BigInt(received)), at };
+  return { depositId, transferId, txHash, amount: amountOf(asset, received), at };
 }
 
-function toCard({ card_provider, card_state, card_reason }: LinkRow): CardPayment | undefined {
-  if (card_provider === null || card_state === null) return undefined;
-  return { provider: card_provider, state: card_state, reason: card_reason ?? undefined };
+function toCard({ cardProvider, cardState, cardReason }: LinkRow): CardPayment | undefined {
+  if (cardProvider === null || cardState === null) return undefined;
+  return { provider: cardProvider, state: cardState, reason: cardReason ?? undefined };
 }

@@ -90,22 +90,22 @@ async function readHeld(
   { accountIds, head }: { readonly accountIds: readonly bigint[]; readonly head: bigint },
 ): Promise<Arriving[]> {
   const { rows } = await db.query<{
-    account_id: bigint;
+    accountId: bigint;
     asset: Asset;
-    atomic: string;
-    tx_hash: Hex;
-    block_number: bigint;
+    atomic: bigint;
+    txHash: Hex;
+    blockNumber: bigint;
   }>(
     `SELECT account_id, asset, atomic, tx_hash, block_number FROM held_deposits
       WHERE chain = $1 AND account_id = ANY ($2) AND rejected_at IS NULL ORDER BY id`,
     [chain, accountIds],
   );
-  return rows.map(({ account_id: accountId, asset, atomic, tx_hash: txHash, block_number }) => ({
+  return rows.map(({ accountId, asset, atomic, txHash, blockNumber }) => ({
     accountId,
     asset,
-    atomic: BigInt(atomic),
+    atomic: atomic,
     txHash,
-    confirmations: Math.max(1, Number(head - block_number) + 1),
+    confirmations: Math.max(1, Number(head - blockNumber) + 1),
     final: true,
   }));
 }
@@ -113,20 +113,20 @@ async function readHeld(
 /** The cursor moves after the credit, so a payment that completed one link could still be shown at the next. */
 async function creditedAmong(db: Queryable, chain: ChainId, hashes: readonly Hex[]): Promise<ReadonlySet<Hex>> {
   if (hashes.length === 0) return new Set();
-  const { rows } = await db.query<{ tx_hash: Hex }>(
+  const { rows } = await db.query<{ txHash: Hex }>(
     'SELECT tx_hash FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2) AND account_id IS NOT NULL',
     [chain, hashes],
   );
-  return new Set(rows.map(({ tx_hash }) => tx_hash));
+  return new Set(rows.map(({ txHash }) => txHash));
 }
 
 /** By lower-case address. Includes retired wallets, because their owner still gets what arrives there. */
 async function ownersOf(db: Queryable, chain: ChainId, accountIds: readonly bigint[]): Promise<Map<Hex, bigint>> {
-  const { rows } = await db.query<{ account_id: bigint; address: string }>(
+  const { rows } = await db.query<{ accountId: bigint; address: string }>(
     'SELECT account_id, address FROM wallets WHERE account_id = ANY ($1) AND chain = $2',
     [accountIds, chain],
   );
-  return new Map(rows.map(({ account_id, address }) => [getAddress(address).toLowerCase() as Hex, account_id]));
+  return new Map(rows.map(({ accountId, address }) => [getAddress(address).toLowerCase() as Hex, accountId]));
 }
 
 /** Writes only changes, and never over a link that was completed meanwhile. */

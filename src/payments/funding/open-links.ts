@@ -36,20 +36,20 @@ export async function lockOpenLinks(
 
 interface OpenLinkRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly asset: Asset;
-  readonly atomic: string;
-  readonly only_for: Hex | null;
-  readonly sent_by_card: boolean;
+  readonly atomic: bigint;
+  readonly onlyFor: Hex | null;
+  readonly sentByCard: boolean;
 }
 
-function toOpenLink({ id, account_id, asset, atomic, only_for, sent_by_card }: OpenLinkRow): OpenLink {
+function toOpenLink({ id, accountId, asset, atomic, onlyFor, sentByCard }: OpenLinkRow): OpenLink {
   return {
     id,
-    accountId: account_id,
+    accountId: accountId,
     asset,
-    atomic: BigInt(atomic),
-    onlyFor: only_for ?? undefined,
-    isSentByCard: sent_by_card,
+    atomic: atomic,
+    onlyFor: onlyFor ?? undefined,
+    isSentByCard: sentByCard,
   };
 }

@@ -18,8 +18,8 @@ export function newToken(secrets: Secrets, linkId: string): { readonly token: st
 /** The link's original token, also after the operator has rotated the secret. */
 export async function tokenOf(db: Queryable, secrets: Secrets, linkId: string): Promise<string> {
   const tokens = secrets.hashes('funding-links', textOf(linkId)).map((hash) => hash.toString('base64url'));
-  const { token_hash: kept } = onlyRow(
-    await db.query<{ token_hash: Buffer }>('SELECT token_hash FROM funding_links WHERE id = $1', [linkId]),
+  const { tokenHash: kept } = onlyRow(
+    await db.query<{ tokenHash: Buffer }>('SELECT token_hash FROM funding_links WHERE id = $1', [linkId]),
   );
   const token = tokens.find((each) => hashesOfToken(secrets, each).some((hash) => hash.equals(kept)));
   if (token === undefined) throw new Error(`the secret that made the token of ${linkId} is not configured any more`);

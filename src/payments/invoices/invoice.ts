@@ -67,42 +67,42 @@ export function refuseUnlessPossible({ status }: Invoice, step: InvoiceStep): vo
 export interface InvoiceRow {
   readonly id: string;
   readonly status: InvoiceStatus;
-  readonly from_account_id: bigint;
-  readonly from_handle: string;
-  readonly from_name: string;
-  readonly recipient_id: bigint | null;
-  readonly to_handle: string | null;
-  readonly to_email: string | null;
+  readonly fromAccountId: bigint;
+  readonly fromHandle: string;
+  readonly fromName: string;
+  readonly recipientId: bigint | null;
+  readonly toHandle: string | null;
+  readonly toEmail: string | null;
   readonly asset: Asset;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly description: string;
-  readonly due_at: Date | null;
+  readonly dueAt: Date | null;
   readonly overdue: boolean;
-  readonly page_token: string;
-  readonly transfer_id: string | null;
-  readonly created_at: Date;
-  readonly paid_at: Date | null;
-  readonly cancelled_at: Date | null;
+  readonly pageToken: string;
+  readonly transferId: string | null;
+  readonly createdAt: Date;
+  readonly paidAt: Date | null;
+  readonly cancelledAt: Date | null;
 }
 
 export function toInvoice(row: InvoiceRow): Invoice {
   return {
     id: row.id,
     status: row.status,
-    senderId: row.from_account_id,
-    fromHandle: row.from_handle,
-    fromName: row.from_name,
-    recipientId: row.recipient_id,
-    toHandle: row.to_handle,
-    toEmail: row.to_email,
-    amount: amountOf(row.asset, BigInt(row.atomic)),
+    senderId: row.fromAccountId,
+    fromHandle: row.fromHandle,
+    fromName: row.fromName,
+    recipientId: row.recipientId,
+    toHandle: row.toHandle,
+    toEmail: row.toEmail,
+    amount: amountOf(row.asset, row.atomic),
     description: row.description,
-    dueAt: row.due_at,
+    dueAt: row.dueAt,
     overdue: row.overdue,
-    pageToken: row.page_token,
-    transferId: row.transfer_id,
-    createdAt: row.created_at,
-    paidAt: row.paid_at,
-    cancelledAt: row.cancelled_at,
+    pageToken: row.pageToken,
+    transferId: row.transferId,
+    createdAt: row.createdAt,
+    paidAt: row.paidAt,
+    cancelledAt: row.cancelledAt,
   };
 }

@@ -71,53 +71,53 @@ export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, 
 
 export interface SwapRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly asset: Asset;
-  readonly to_asset: Asset;
-  readonly amount: string;
-  readonly fee: string;
-  readonly gas_fee: string;
-  readonly pool_gas: bigint;
-  readonly quoted: string;
-  readonly amount_out_min: string;
+  readonly toAsset: Asset;
+  readonly amount: bigint;
+  readonly fee: bigint;
+  readonly gasFee: bigint;
+  readonly poolGas: bigint;
+  readonly quoted: bigint;
+  readonly amountOutMin: bigint;
   readonly deadline: bigint;
-  readonly swapper_id: string;
+  readonly swapperId: string;
   readonly status: SwapStatus;
   readonly path: Hex | null;
   readonly recipient: Hex | null;
-  readonly amount_out: string | null;
-  readonly unspent: string;
-  readonly tx_hash: Hex | null;
+  readonly amountOut: bigint | null;
+  readonly unspent: bigint;
+  readonly txHash: Hex | null;
   readonly error: string | null;
-  readonly gas_due: boolean;
-  readonly created_at: Date;
-  readonly finished_at: Date | null;
+  readonly gasDue: boolean;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
 }
 
 export function toSwap(row: SwapRow): Swap {
-  const sold = (atomic: string) => amountOf(row.asset, BigInt(atomic));
-  const bought = (atomic: string) => amountOf(row.to_asset, BigInt(atomic));
+  const sold = (atomic: bigint) => amountOf(row.asset, atomic);
+  const bought = (atomic: bigint) => amountOf(row.toAsset, atomic);
   return {
     id: row.id,
-    accountId: row.account_id,
+    accountId: row.accountId,
     amount: sold(row.amount),
     fee: sold(row.fee),
-    gasFee: sold(row.gas_fee),
-    poolGas: row.pool_gas,
+    gasFee: sold(row.gasFee),
+    poolGas: row.poolGas,
     net: subtract(sold(row.amount), sold(row.fee)),
     quoted: bought(row.quoted),
-    amountOutMin: bought(row.amount_out_min),
+    amountOutMin: bought(row.amountOutMin),
     deadline: row.deadline,
-    swapperId: row.swapper_id,
+    swapperId: row.swapperId,
     status: row.status,
     path: row.path,
     recipient: row.recipient,
-    amountOut: row.amount_out === null ? null : bought(row.amount_out),
+    amountOut: row.amountOut === null ? null : bought(row.amountOut),
     unspent: sold(row.unspent),
-    txHash: row.tx_hash,
+    txHash: row.txHash,
     error: row.error,
-    gasDue: row.gas_due,
-    createdAt: row.created_at,
-    finishedAt: row.finished_at,
+    gasDue: row.gasDue,
+    createdAt: row.createdAt,
+    finishedAt: row.finishedAt,
   };
 }

@@ -114,12 +114,12 @@ export async function switchOn({ db, secrets }: AllowListParts, { accountId, by 
 export async function switchOff({ db, secrets, delayHours }: AllowListParts, owner: Owner): Promise<AllowList> {
   const { accountId, by } = owner;
   return change(db, owner, async (tx) => {
-    const { rows } = await tx.query<{ off_from: Date }>(
+    const { rows } = await tx.query<{ offFrom: Date }>(
       `UPDATE withdrawal_allow_lists SET off_from = clock_timestamp() + make_interval(hours => $2)
         WHERE account_id = $1 AND off_from IS NULL RETURNING off_from`,
       [accountId, delayHours],
     );
-    const offFrom = rows[0]?.off_from.toISOString();
+    const offFrom = rows[0]?.offFrom.toISOString();
     if (offFrom !== undefined) {
       await countToday(tx, owner, 'settings');
       await recordAudit(tx, { accountId, action: 'allow_list.ending', by, details: { offFrom } });

@@ -94,7 +94,7 @@ async function goOn(
     // One that the operator has released is exempt.
     const { isLimited } = onlyRow(
       await tx.query<{ isLimited: boolean }>(
-        `SELECT status <> 'unwrapped' AND coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS "isLimited"
+        `SELECT status <> 'unwrapped' AND coalesce(let_go_at, limit_waived_at, released_at) IS NULL AS is_limited
            FROM withdrawals WHERE id = $1 FOR UPDATE`,
         [id],
       ),

@@ -36,7 +36,11 @@ export function addFeeCommand(program: Command, { withMoney, say }: FeeTools): v
     .action((options: FeeOptions) => withMoney((parts) => withdrawFees(parts, options, say)));
 }
 
-async function withdrawFees({ db, ledger, networks }: FeeParts, options: FeeOptions, say: FeeTools['say']): Promise<void> {
+async function withdrawFees(
+  { db, ledger, networks }: FeeParts,
+  options: FeeOptions,
+  say: FeeTools['say'],
+): Promise<void> {
   const chain = chainOrRefuse(options.chain);
   const asset = assetOrRefuse(options.currency);
   if (!isAddress(options.to, { strict: /[a-f]/.test(options.to) && /[A-F]/.test(options.to.slice(2)) })) {

@@ -78,42 +78,42 @@ export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, g
 
 export interface WithdrawalRow {
   readonly id: string;
-  readonly account_id: bigint | null;
+  readonly accountId: bigint | null;
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly address: string;
-  readonly gross: string;
-  readonly fee: string;
-  readonly net: string;
+  readonly gross: bigint;
+  readonly fee: bigint;
+  readonly net: bigint;
   readonly status: WithdrawalStatus;
-  readonly tx_hash: Hex | null;
+  readonly txHash: Hex | null;
   readonly error: string | null;
-  readonly held_because: string | null;
-  readonly held_by: Holder | null;
+  readonly heldBecause: string | null;
+  readonly heldBy: Holder | null;
   readonly released: boolean;
-  readonly value: string | null;
-  readonly created_at: Date;
-  readonly finished_at: Date | null;
+  readonly value: bigint | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
 }
 
 export function toWithdrawal(row: WithdrawalRow): Withdrawal {
-  const amount = (atomic: string) => amountOf(row.asset, BigInt(atomic));
+  const amount = (atomic: bigint) => amountOf(row.asset, atomic);
   return {
     id: row.id,
-    accountId: row.account_id,
+    accountId: row.accountId,
     chain: row.chain,
     address: getAddress(row.address),
     gross: amount(row.gross),
     fee: amount(row.fee),
     net: amount(row.net),
     status: row.status,
-    txHash: row.tx_hash,
+    txHash: row.txHash,
     error: row.error,
-    heldBecause: row.held_because,
-    heldBy: row.held_by,
+    heldBecause: row.heldBecause,
+    heldBy: row.heldBy,
     released: row.released,
-    value: row.value === null ? null : BigInt(row.value),
-    createdAt: row.created_at,
-    finishedAt: row.finished_at,
+    value: row.value === null ? null : row.value,
+    createdAt: row.createdAt,
+    finishedAt: row.finishedAt,
   };
 }

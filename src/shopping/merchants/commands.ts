@@ -63,12 +63,12 @@ export function addMerchantCommands(program: Command, { withDatabase, withMoney,
 
 interface MerchantRow {
   readonly domain: string;
-  readonly account_id: bigint | null;
+  readonly accountId: bigint | null;
   readonly state: string;
-  readonly enabled_by: string | null;
-  readonly disabled_by: string | null;
-  readonly orders_url: string | null;
-  readonly proved_at: Date | null;
+  readonly enabledBy: string | null;
+  readonly disabledBy: string | null;
+  readonly ordersUrl: string | null;
+  readonly provedAt: Date | null;
   readonly claims: number;
 }
 
@@ -87,10 +87,10 @@ async function list(db: Queryable, say: Tools['say']): Promise<void> {
     ]);
     const names = await namesOf(
       db,
-      rows.map(({ account_id }) => account_id),
+      rows.map(({ accountId }) => accountId),
     );
-    for (const { domain, state, account_id } of rows) {
-      const handle = account_id === null ? '-' : (names.get(account_id)?.handle ?? '-');
+    for (const { domain, state, accountId } of rows) {
+      const handle = accountId === null ? '-' : (names.get(accountId)?.handle ?? '-');
       say(`${state.padEnd(10)}${handle.padEnd(13)}${domain}`);
     }
     if (rows.length === 0 && after === '') say('No domain is registered.');
@@ -103,14 +103,14 @@ async function show(db: Queryable, domain: string, say: Tools['say']): Promise<v
   const { rows } = await db.query<MerchantRow>(`${select} WHERE m.domain = $1`, [domain]);
   const [row] = rows;
   const claimant = await findClaimant(db, { kind: 'domain', name: domain });
-  const names = await namesOf(db, [row?.account_id ?? null, claimant?.accountId ?? null]);
+  const names = await namesOf(db, [row?.accountId ?? null, claimant?.accountId ?? null]);
   const handle = (id: bigint | null | undefined) => (id ? (names.get(id)?.handle ?? '-') : '-');
   const line = (name: string, value: string) => say(`${name.padEnd(14)}${value}`);
   line('domain', domain);
   line('state', row === undefined ? 'not registered: its site decides' : describeState(row));
-  line('account', handle(row?.account_id));
-  line('proved', row?.proved_at?.toISOString() ?? '-');
-  line('orders to', row?.orders_url ?? '-');
+  line('account', handle(row?.accountId));
+  line('proved', row?.provedAt?.toISOString() ?? '-');
+  line('orders to', row?.ordersUrl ?? '-');
   line('registered by', `${row?.claims ?? (await countClaims(db, domain))} accounts`);
   const dues = claimant === undefined ? [] : await listDues(db, claimant.id);
   for (const { chain, amount } of dues) line('owed', `${text(amount)} on ${chain}`);
@@ -118,9 +118,9 @@ async function show(db: Queryable, domain: string, say: Tools['say']): Promise<v
   if (claimant?.accountId) line('owed goes to', handle(claimant.accountId));
 }
 
-function describeState({ state, enabled_by, disabled_by }: MerchantRow): string {
-  if (state === 'enabled') return `enabled by ${enabled_by === 'operator' ? 'the operator' : 'proof of the domain'}`;
-  return `disabled by ${disabled_by === 'operator' ? 'the operator' : 'its owner, who gave it up'}`;
+function describeState({ state, enabledBy, disabledBy }: MerchantRow): string {
+  if (state === 'enabled') return `enabled by ${enabledBy === 'operator' ? 'the operator' : 'proof of the domain'}`;
+  return `disabled by ${disabledBy === 'operator' ? 'the operator' : 'its owner, who gave it up'}`;
 }
 
 async function countClaims(db: Queryable, domain: string): Promise<number> {

@@ -21,9 +21,9 @@ export interface Enabled {
 }
 
 interface MerchantRow {
-  readonly account_id: bigint | null;
-  readonly orders_url: string | null;
-  readonly sealed_orders_secret: Buffer | null;
+  readonly accountId: bigint | null;
+  readonly ordersUrl: string | null;
+  readonly sealedOrdersSecret: Buffer | null;
 }
 
 /** The operator enables a domain and can assign it to an account. The same commit pays out what the domain is owed. */
@@ -44,14 +44,14 @@ export async function enableMerchant(
         [domain],
       ),
     );
-    const owner = accountId ?? before.account_id;
+    const owner = accountId ?? before.accountId;
     if (owner === null && (await findClaimant(tx, { kind: 'domain', name: domain }))?.accountId) {
       throw new Refusal(`The former owner gave up ${domain}. Name the new owner with --account.`);
     }
     // A new owner must not receive the former owner's orders or share its secret.
-    const isMoved = before.account_id !== null && before.account_id !== owner;
-    const sendTo = ordersUrl ?? (isMoved ? null : before.orders_url);
-    const kept = isMoved ? null : before.sealed_orders_secret;
+    const isMoved = before.accountId !== null && before.accountId !== owner;
+    const sendTo = ordersUrl ?? (isMoved ? null : before.ordersUrl);
+    const kept = isMoved ? null : before.sealedOrdersSecret;
     const ordersSecret = sendTo !== null && kept === null ? newOrdersSecret() : undefined;
     await tx.query(
       `UPDATE merchants SET account_id = $2, state = 'enabled', enabled_by = 'operator', disabled_by = NULL, orders_url = $3,
@@ -65,7 +65,7 @@ export async function enableMerchant(
         isMoved,
       ],
     );
-    const earner = before.account_id ?? owner;
+    const earner = before.accountId ?? owner;
     const redeemed = earner === null ? [] : await redeemDomain(tx, ledger, { domain, accountId: earner });
     return { redeemed, ordersSecret };
   });

@@ -18,7 +18,7 @@ export interface Merchant {
 /** `domain` must be spelled as `readWebsite` returns it. */
 export async function findMerchant(db: Queryable, domain: string): Promise<Merchant | undefined> {
   const { rows } = await db.query<Merchant>(
-    `SELECT domain, account_id AS "accountId", state, orders_url AS "ordersUrl" FROM merchants WHERE domain = $1`,
+    `SELECT domain, account_id, state, orders_url FROM merchants WHERE domain = $1`,
     [domain],
   );
   return rows[0];

@@ -16,9 +16,9 @@ export interface OwnMerchant {
 
 /** Owned domains are in `merchants`; domains that are only registered are in `merchant_claims`. $1 is the account. */
 const select = `SELECT domain, coalesce(m.state, 'unproved') AS status, c.token,
-    CASE WHEN m.domain IS NULL THEN c.orders_url ELSE m.orders_url END AS "ordersUrl",
-    CASE WHEN m.domain IS NULL THEN c.sealed_orders_secret ELSE m.sealed_orders_secret END AS "sealedSecret",
-    least(c.created_at, m.created_at) AS "createdAt", m.proved_at AS "provedAt"
+    CASE WHEN m.domain IS NULL THEN c.orders_url ELSE m.orders_url END AS orders_url,
+    CASE WHEN m.domain IS NULL THEN c.sealed_orders_secret ELSE m.sealed_orders_secret END AS sealed_secret,
+    least(c.created_at, m.created_at) AS created_at, m.proved_at
   FROM (SELECT * FROM merchant_claims WHERE account_id = $1) c
   FULL JOIN (SELECT * FROM merchants WHERE account_id = $1) m USING (domain)`;
 

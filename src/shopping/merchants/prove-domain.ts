@@ -76,7 +76,7 @@ async function takeDomain(
   tx: Transaction,
   { accountId, domain, token }: { accountId: bigint; domain: string; token: string },
 ): Promise<void> {
-  const { rows: claims } = await tx.query<{ orders_url: string | null; sealed_orders_secret: Buffer | null }>(
+  const { rows: claims } = await tx.query<{ ordersUrl: string | null; sealedOrdersSecret: Buffer | null }>(
     'SELECT orders_url, sealed_orders_secret FROM merchant_claims WHERE domain = $1 AND account_id = $2 AND token = $3',
     [domain, accountId, token],
   );
@@ -95,7 +95,7 @@ async function takeDomain(
        sealed_orders_secret = coalesce($4, merchants.sealed_orders_secret),
        proved_at = clock_timestamp(), changed_at = clock_timestamp()
      WHERE merchants.account_id IS NULL OR merchants.account_id = $2`,
-    [domain, accountId, claim.orders_url, claim.sealed_orders_secret],
+    [domain, accountId, claim.ordersUrl, claim.sealedOrdersSecret],
   );
   if (rowCount === 0) throw merchantErrors.domain_taken();
   await tx.query(

@@ -20,7 +20,7 @@ export async function redeemLeftovers(db: Database, ledger: Ledger): Promise<voi
   const owed = new Set<string>();
   for await (const { claimant } of walkDues(db, { kind: 'domain' })) owed.add(claimant.name);
   const { rows } = await db.query<{ domain: string; accountId: bigint }>(
-    `SELECT c.name AS domain, coalesce(c.account_id, m.account_id) AS "accountId"
+    `SELECT c.name AS domain, coalesce(c.account_id, m.account_id) AS account_id
        FROM claimants c LEFT JOIN merchants m ON m.domain = c.name
       WHERE c.kind = 'domain' AND c.name = ANY ($1) AND coalesce(c.account_id, m.account_id) IS NOT NULL`,
     [[...owed]],

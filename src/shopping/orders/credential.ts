@@ -15,8 +15,8 @@ export function newCredentialToken(secrets: Secrets, orderId: string): string {
 
 /** The token that was issued for this order, even if the operator's secret was rotated since. */
 export async function issuedToken(db: Queryable, secrets: Secrets, orderId: string): Promise<string> {
-  const { token_hash: kept } = onlyRow(
-    await db.query<{ token_hash: Buffer }>('SELECT token_hash FROM payment_credentials WHERE order_id = $1', [orderId]),
+  const { tokenHash: kept } = onlyRow(
+    await db.query<{ tokenHash: Buffer }>('SELECT token_hash FROM payment_credentials WHERE order_id = $1', [orderId]),
   );
   const token = secrets
     .hashes('payment-credentials', orderId)
@@ -92,12 +92,12 @@ export interface KnownCredential {
 /** Locks the credential until the caller commits. A concurrent release waits and then finds it redeemed. */
 export async function lockCredential(tx: Transaction, token: string): Promise<KnownCredential | undefined> {
   const { rows } = await tx.query<KnownCredential>(
-    `SELECT c.order_id AS "orderId", c.domain, c.checkout_id AS "checkoutId", c.minor, c.currency,
-            c.redeem_key AS "redeemKey", c.redeemed_at IS NOT NULL AS "isRedeemed",
-            c.voided_at IS NOT NULL AS "isVoid", o.void_at AS "voidAt",
+    `SELECT c.order_id, c.domain, c.checkout_id, c.minor, c.currency,
+            c.redeem_key, c.redeemed_at IS NOT NULL AS is_redeemed,
+            c.voided_at IS NOT NULL AS is_void, o.void_at,
             c.voided_at IS NOT NULL OR o.status <> 'completed' AND (c.expires_at <= clock_timestamp()
-              OR o.finished_at IS NOT NULL) AS "isOver",
-            m.account_id IS DISTINCT FROM coalesce(o.merchant_id, first.account_id) AS "changedHands"
+              OR o.finished_at IS NOT NULL) AS is_over,
+            m.account_id IS DISTINCT FROM coalesce(o.merchant_id, first.account_id) AS changed_hands
        FROM payment_credentials c JOIN orders o ON o.id = c.order_id
        LEFT JOIN merchants m ON m.domain = o.domain
        -- A domain without an account stays the same shop when its first account proves it.

@@ -99,85 +99,85 @@ export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id, 
 
 export interface OrderRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly domain: string;
-  readonly merchant_id: bigint | null;
+  readonly merchantId: bigint | null;
   readonly channel: 'ucp' | 'webhook';
   readonly checkout: Checkout & { readonly url: string };
-  readonly product_title: string;
-  readonly product_brand: string;
-  readonly product_url: string;
-  readonly item_id: string;
+  readonly productTitle: string;
+  readonly productBrand: string;
+  readonly productUrl: string;
+  readonly itemId: string;
   readonly variant: OrderedProduct['variant'];
   readonly quantity: number;
-  readonly shipping_address: ShippingAddress;
+  readonly shippingAddress: ShippingAddress;
   readonly asset: Currency;
-  readonly amount: string;
-  readonly fee: string;
-  readonly transfer_id: string | null;
-  readonly ask_key: string;
-  readonly cancel_key: string;
-  readonly may_have_been_asked: boolean;
-  readonly expires_at: Date;
-  readonly void_at: Date | null;
-  readonly cancel_requested_at: Date | null;
+  readonly amount: bigint;
+  readonly fee: bigint;
+  readonly transferId: string | null;
+  readonly askKey: string;
+  readonly cancelKey: string;
+  readonly mayHaveBeenAsked: boolean;
+  readonly expiresAt: Date;
+  readonly voidAt: Date | null;
+  readonly cancelRequestedAt: Date | null;
   readonly status: OrderStatus;
-  readonly charged: string | null;
-  readonly charged_fee: string | null;
-  readonly merchant_order_id: string | null;
-  readonly merchant_url: string | null;
-  readonly continue_url: string | null;
+  readonly charged: bigint | null;
+  readonly chargedFee: bigint | null;
+  readonly merchantOrderId: string | null;
+  readonly merchantUrl: string | null;
+  readonly continueUrl: string | null;
   readonly error: string | null;
-  readonly error_code: string | null;
-  readonly created_at: Date;
-  readonly finished_at: Date | null;
-  readonly fulfilled_at: Date | null;
-  readonly tracking_url: string | null;
-  readonly refunded: string;
+  readonly errorCode: string | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+  readonly fulfilledAt: Date | null;
+  readonly trackingUrl: string | null;
+  readonly refunded: bigint;
 }
 
 export function toOrder(row: OrderRow): Order {
-  const money = (atomic: string) => amountOf(row.asset, BigInt(atomic));
+  const money = (atomic: bigint) => amountOf(row.asset, atomic);
   return {
     id: row.id,
-    accountId: row.account_id,
+    accountId: row.accountId,
     domain: row.domain,
-    merchantId: row.merchant_id,
+    merchantId: row.merchantId,
     channel:
       row.channel === 'ucp' ? { kind: 'ucp', checkout: row.checkout } : { kind: 'webhook', url: row.checkout.url },
     product: {
-      title: row.product_title,
-      brand: row.product_brand,
-      url: row.product_url,
-      itemId: row.item_id,
+      title: row.productTitle,
+      brand: row.productBrand,
+      url: row.productUrl,
+      itemId: row.itemId,
       variant: row.variant,
     },
     quantity: row.quantity,
-    shippingAddress: row.shipping_address,
+    shippingAddress: row.shippingAddress,
     asset: row.asset,
     amount: money(row.amount),
     fee: money(row.fee),
-    transferId: row.transfer_id,
-    askKey: row.ask_key,
-    cancelKey: row.cancel_key,
-    mayHaveBeenAsked: row.may_have_been_asked,
-    expiresAt: row.expires_at,
-    voidAt: row.void_at,
-    cancelRequestedAt: row.cancel_requested_at,
+    transferId: row.transferId,
+    askKey: row.askKey,
+    cancelKey: row.cancelKey,
+    mayHaveBeenAsked: row.mayHaveBeenAsked,
+    expiresAt: row.expiresAt,
+    voidAt: row.voidAt,
+    cancelRequestedAt: row.cancelRequestedAt,
     status: row.status,
     charged:
-      row.charged === null || row.charged_fee === null
+      row.charged === null || row.chargedFee === null
         ? null
-        : { amount: money(row.charged), fee: money(row.charged_fee) },
-    merchantOrderId: row.merchant_order_id,
-    merchantUrl: row.merchant_url,
-    continueUrl: row.continue_url,
+        : { amount: money(row.charged), fee: money(row.chargedFee) },
+    merchantOrderId: row.merchantOrderId,
+    merchantUrl: row.merchantUrl,
+    continueUrl: row.continueUrl,
     error: row.error,
-    errorCode: row.error_code,
-    createdAt: row.created_at,
-    finishedAt: row.finished_at,
-    fulfilledAt: row.fulfilled_at,
-    trackingUrl: row.tracking_url,
+    errorCode: row.errorCode,
+    createdAt: row.createdAt,
+    finishedAt: row.finishedAt,
+    fulfilledAt: row.fulfilledAt,
+    trackingUrl: row.trackingUrl,
     refunded: money(row.refunded),
   };
 }

@@ -37,7 +37,7 @@ export async function findSeller(
   if (merchantId !== null) return { account: userAccount(merchantId, asset), accountId: merchantId };
   if (claimantId === undefined) throw new Error('nothing was opened for a shop without an account');
   const { rows } = await tx.query<{ accountId: bigint | null }>(
-    'SELECT account_id AS "accountId" FROM claimants WHERE id = $1 FOR SHARE',
+    'SELECT account_id FROM claimants WHERE id = $1 FOR SHARE',
     [claimantId],
   );
   const accountId = rows[0]?.accountId ?? undefined;

@@ -108,7 +108,7 @@ export async function releaseOrder(
   const { id } = order;
   return db.transaction(async (tx) => {
     const { rows } = await tx.query<OpenOrder>(
-      `SELECT asked_at IS NOT NULL AS "wasAsked", restored_at IS NOT NULL AS "isRestored", void_at <= clock_timestamp() AS "isVoid"
+      `SELECT asked_at IS NOT NULL AS was_asked, restored_at IS NOT NULL AS is_restored, void_at <= clock_timestamp() AS is_void
          FROM orders WHERE id = $1 AND status = 'placed' FOR UPDATE`,
       [id],
     );

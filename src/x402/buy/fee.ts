@@ -30,26 +30,26 @@ export interface Charged {
  * payment saves nothing. Callers hold the account's sending lock, so that each payment sees the ones before it.
  */
 export async function feeOf(tx: Transaction, accountId: bigint, price: Amount): Promise<Charged> {
-  const { now, day_before: dayBefore } = onlyRow(
-    await tx.query<{ now: string; day_before: string }>(
+  const { now, dayBefore } = onlyRow(
+    await tx.query<{ now: string; dayBefore: string }>(
       `SELECT now::text, (now - interval '24 hours')::text AS day_before FROM clock_timestamp() AS now`,
     ),
   );
   const { sent, charged } = onlyRow(
-    await tx.query<{ sent: string; charged: string }>(
+    await tx.query<{ sent: bigint; charged: bigint }>(
       `SELECT coalesce(sum(amount), 0) AS sent, coalesce(sum(kept), 0) AS charged FROM (${chargesSince}) charges`,
       [accountId, dayBefore],
     ),
   );
-  return { fee: feeAfter(price, { sent: BigInt(sent), charged: BigInt(charged) }), openedAt: now };
+  return { fee: feeAfter(price, { sent: sent, charged: charged }), openedAt: now };
 }
 
 /** The part of the fee that was not returned. The caller holds the row lock. */
 export async function keptFee(db: Queryable, { id, fee }: { id: string; fee: Amount }): Promise<Amount> {
   const { kept } = onlyRow(
-    await db.query<{ kept: string }>(`SELECT ${keptSql} AS kept FROM purchases p WHERE p.id = $1`, [id]),
+    await db.query<{ kept: bigint }>(`SELECT ${keptSql} AS kept FROM purchases p WHERE p.id = $1`, [id]),
   );
-  return amountOf(fee.asset, BigInt(kept));
+  return amountOf(fee.asset, kept);
 }
 
 export function feeAfter(

@@ -80,59 +80,59 @@ export const selectPurchase = `SELECT id, account_id, method, url, key_digest, a
 
 export interface PurchaseRow {
   readonly id: string;
-  readonly account_id: bigint;
+  readonly accountId: bigint;
   readonly method: string;
   readonly url: string;
-  readonly key_digest: string | null;
+  readonly keyDigest: string | null;
   readonly asset: Asset;
-  readonly amount: string;
-  readonly fee: string;
-  readonly fee_returned: string;
-  readonly x402_version: X402Version;
+  readonly amount: bigint;
+  readonly fee: bigint;
+  readonly feeReturned: bigint;
+  readonly x402Version: X402Version;
   readonly terms: string;
-  readonly wallet_id: string;
-  readonly pay_to: Hex;
+  readonly walletId: string;
+  readonly payTo: Hex;
   readonly nonce: Hex;
-  readonly valid_before: bigint;
-  readonly from_block: bigint;
+  readonly validBefore: bigint;
+  readonly fromBlock: bigint;
   readonly signature: Hex | null;
   readonly status: PurchaseStatus;
   readonly asks: number;
-  readonly seller_status: number | null;
-  readonly seller_trouble: SellerTrouble | null;
+  readonly sellerStatus: number | null;
+  readonly sellerTrouble: SellerTrouble | null;
   readonly receipt: string | null;
-  readonly tx_hash: Hex | null;
+  readonly txHash: Hex | null;
   readonly error: string | null;
-  readonly created_at: Date;
-  readonly finished_at: Date | null;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
 }
 
 export function toPurchase(row: PurchaseRow): Purchase {
   return {
     id: row.id,
-    accountId: row.account_id,
+    accountId: row.accountId,
     method: row.method,
     url: row.url,
-    keyDigest: row.key_digest,
-    amount: amountOf(row.asset, BigInt(row.amount)),
-    fee: amountOf(row.asset, BigInt(row.fee)),
-    feeReturned: amountOf(row.asset, BigInt(row.fee_returned)),
-    version: row.x402_version,
+    keyDigest: row.keyDigest,
+    amount: amountOf(row.asset, row.amount),
+    fee: amountOf(row.asset, row.fee),
+    feeReturned: amountOf(row.asset, row.feeReturned),
+    version: row.x402Version,
     terms: JSON.parse(row.terms) as AcceptedTerms,
-    walletId: row.wallet_id,
-    payTo: getAddress(row.pay_to),
+    walletId: row.walletId,
+    payTo: getAddress(row.payTo),
     nonce: row.nonce,
-    validBefore: row.valid_before,
-    fromBlock: row.from_block,
+    validBefore: row.validBefore,
+    fromBlock: row.fromBlock,
     signature: row.signature,
     status: row.status,
     asks: row.asks,
-    sellerStatus: row.seller_status,
-    sellerTrouble: row.seller_trouble,
+    sellerStatus: row.sellerStatus,
+    sellerTrouble: row.sellerTrouble,
     receipt: row.receipt === null ? null : (JSON.parse(row.receipt) as Receipt),
-    txHash: row.tx_hash,
+    txHash: row.txHash,
     error: row.error,
-    createdAt: row.created_at,
-    finishedAt: row.finished_at,
+    createdAt: row.createdAt,
+    finishedAt: row.finishedAt,
   };
 }

@@ -38,7 +38,7 @@ export async function returnFees(tx: Transaction, purchase: Purchase): Promise<F
 
 async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Promise<Map<string, bigint>> {
   // Most accounts never pay a fee, so their purchases need not be read.
-  const { rows: opened } = await tx.query<{ day_before: bigint; two_days_before: string }>(
+  const { rows: opened } = await tx.query<{ dayBefore: bigint; twoDaysBefore: string }>(
     `SELECT ${microseconds("returned.created_at - interval '24 hours'")} AS day_before,
             (returned.created_at - interval '48 hours')::text AS two_days_before
        FROM purchases returned
@@ -48,14 +48,12 @@ async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Prom
   );
   const [from] = opened;
   if (from === undefined) return new Map();
-  const { rows } = await tx.query<{ id: string; at: bigint; amount: string; kept: string }>(
+  const { rows } = await tx.query<{ id: string; at: bigint; amount: bigint; kept: bigint }>(
     `SELECT id, ${microseconds('at')} AS at, amount, kept FROM (${chargesSince}) charges ORDER BY charges.at, id`,
-    [accountId, from.two_days_before],
+    [accountId, from.twoDaysBefore],
   );
-  const charges = rows.map(
-    (row): Charge => ({ id: row.id, at: row.at, amount: BigInt(row.amount), kept: BigInt(row.kept) }),
-  );
-  return decideAnew(charges, from.day_before);
+  const charges = rows.map((row): Charge => ({ id: row.id, at: row.at, amount: row.amount, kept: row.kept }));
+  return decideAnew(charges, from.dayBefore);
 }
 
 const microseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
@@ -70,12 +68,12 @@ async function postingOf(
   givesBack: ReadonlyMap<string, bigint>,
 ): Promise<Posting> {
   // Locked, so that none of them is settled before the commit.
-  const { rows } = await tx.query<{ id: string; is_paid: boolean }>(
+  const { rows } = await tx.query<{ id: string; isPaid: boolean }>(
     `SELECT id, status = 'paid' OR status = 'returned' AS is_paid FROM purchases WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
     [[...givesBack.keys()]],
   );
   const sumOf = (isPaid: boolean) =>
-    rows.reduce((sum, row) => (row.is_paid === isPaid ? sum + (givesBack.get(row.id) ?? 0n) : sum), 0n);
+    rows.reduce((sum, row) => (row.isPaid === isPaid ? sum + (givesBack.get(row.id) ?? 0n) : sum), 0n);
   const [inTransit, earned] = [sumOf(false), sumOf(true)];
   const { atomic: there } = await houseBalance(tx, 'fees', asset, homeChain);
   const fromFees = earned < there ? earned : there;

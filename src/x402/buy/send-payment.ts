@@ -54,8 +54,8 @@ const mostAsks = 3;
 export async function sendAgain(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, timeoutMs } = parts;
   const { id, asks } = purchase;
-  const { left_ms: leftMs } = onlyRow(
-    await db.query<{ left_ms: number }>(
+  const { leftMs } = onlyRow(
+    await db.query<{ leftMs: number }>(
       'SELECT extract(epoch FROM asked_at - clock_timestamp())::float8 * 1000 + $2 AS left_ms FROM purchases WHERE id = $1',
       [id, timeoutMs + graceMs],
     ),

@@ -51,7 +51,7 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
       .map((claim, place) => ({ claim, place, id: newId('npy'), holder: randomUUID() }))
       .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
     const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
-    const { rows } = await db.query<{ outcome: string; claim_id: string | null }>(
+    const { rows } = await db.query<{ outcome: string; claimId: string | null }>(
       `SELECT c.outcome, c.claim_id
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                   $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[], $15::bytea[],
@@ -98,8 +98,8 @@ function isRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !isUnavailable(error);
 }
 
-function toClaimed(row: { outcome: string; claim_id: string | null } | undefined, holder: string): Claimed {
-  const id = row?.claim_id ?? '';
+function toClaimed(row: { outcome: string; claimId: string | null } | undefined, holder: string): Claimed {
+  const id = row?.claimId ?? '';
   switch (row?.outcome) {
     case 'claimed':
       return { is: 'claimed', id, holder };

@@ -78,30 +78,30 @@ interface ClaimRow {
   readonly asset: Asset;
   readonly payer: Hex;
   readonly nonce: Hex;
-  readonly pay_to: Hex;
-  readonly atomic: string;
-  readonly valid_after: string;
-  readonly valid_before: string;
+  readonly payTo: Hex;
+  readonly atomic: bigint;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
   readonly signature: Hex;
   readonly resource: string;
   readonly fingerprint: Buffer;
   readonly identifier: string | null;
   readonly prepaid: boolean;
-  readonly clears_debt: boolean;
+  readonly clearsDebt: boolean;
   readonly leased: boolean;
   readonly answer: unknown;
-  readonly settlement_id: string | null;
-  readonly tx_hash: Hex | null;
-  readonly pending_hash: Hex | null;
-  readonly claimed_at: Date;
-  readonly served_at: Date | null;
-  readonly arrived_at: Date | null;
-  readonly written_off_at: Date | null;
-  readonly lapsed_at: Date | null;
+  readonly settlementId: string | null;
+  readonly txHash: Hex | null;
+  readonly pendingHash: Hex | null;
+  readonly claimedAt: Date;
+  readonly servedAt: Date | null;
+  readonly arrivedAt: Date | null;
+  readonly writtenOffAt: Date | null;
+  readonly lapsedAt: Date | null;
 }
 
 function toClaim(row: ClaimRow): Claim {
-  const atomic = BigInt(row.atomic);
+  const atomic = row.atomic;
   return {
     id: row.id,
     chain: row.chain,
@@ -109,27 +109,27 @@ function toClaim(row: ClaimRow): Claim {
     amount: amountOf(row.asset, atomic),
     authorization: {
       from: row.payer,
-      to: row.pay_to,
+      to: row.payTo,
       atomic,
       nonce: row.nonce,
-      validAfter: BigInt(row.valid_after),
-      validBefore: BigInt(row.valid_before),
+      validAfter: row.validAfter,
+      validBefore: row.validBefore,
       signature: row.signature,
     },
     resource: row.resource,
     fingerprint: row.fingerprint,
     identifier: row.identifier,
     prepaid: row.prepaid,
-    clearsDebt: row.clears_debt,
+    clearsDebt: row.clearsDebt,
     leased: row.leased,
     answer: row.answer,
-    settlementId: row.settlement_id,
-    txHash: row.tx_hash,
-    pendingHash: row.tx_hash ?? row.pending_hash,
-    claimedAt: row.claimed_at,
-    servedAt: row.served_at,
-    arrivedAt: row.arrived_at,
-    writtenOffAt: row.written_off_at,
-    lapsedAt: row.lapsed_at,
+    settlementId: row.settlementId,
+    txHash: row.txHash,
+    pendingHash: row.txHash ?? row.pendingHash,
+    claimedAt: row.claimedAt,
+    servedAt: row.servedAt,
+    arrivedAt: row.arrivedAt,
+    writtenOffAt: row.writtenOffAt,
+    lapsedAt: row.lapsedAt,
   };
 }

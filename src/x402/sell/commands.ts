@@ -19,14 +19,13 @@ export function addNanoCommands(
     .description('list wallets whose payments could not be collected, largest debt first')
     .action(() =>
       withDatabase(async (db) => {
-        const { rows } = await db.query<{ address: string; debt: string; open: string; failed_since: Date | null }>(
+        const { rows } = await db.query<{ address: string; debt: string; open: string; failedSince: Date | null }>(
           `SELECT address, debt, credit + prepaying AS open, failed_since FROM payers
             WHERE failed_since IS NOT NULL OR debt > 0 ORDER BY debt DESC, address LIMIT ${mostDebtors + 1}`,
         );
         if (rows.length === 0) say('No wallet owes anything.');
-        for (const { address, debt, open, failed_since } of rows.slice(0, mostDebtors)) {
-          const waits =
-            failed_since === null ? '' : `, ${usdc(open)} not collected since ${failed_since.toISOString()}`;
+        for (const { address, debt, open, failedSince } of rows.slice(0, mostDebtors)) {
+          const waits = failedSince === null ? '' : `, ${usdc(open)} not collected since ${failedSince.toISOString()}`;
           say(`${address}  ${usdc(debt)} written off${waits}`);
         }
         if (rows.length > mostDebtors) say(`Only the ${mostDebtors} largest debts are shown.`);

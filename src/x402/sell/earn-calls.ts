@@ -11,7 +11,7 @@ const atOnce = 1_000;
 /** Books served calls whose payment has arrived as income: one posting, in the commit that marks them. */
 export async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Promise<number> {
   return db.transaction(async (tx) => {
-    const { rows } = await tx.query<{ atomic: string }>(
+    const { rows } = await tx.query<{ atomic: bigint }>(
       `UPDATE payment_claims SET earned_at = clock_timestamp() WHERE id IN (
          SELECT id FROM payment_claims
           WHERE chain = $1 AND asset = 'USDC' AND served_at IS NOT NULL AND arrived_at IS NOT NULL AND earned_at IS NULL
@@ -23,7 +23,7 @@ export async function earnCalls({ db, ledger }: { readonly db: Database; readonl
     if (rows.length === 0) return 0;
     const amount = amountOf(
       'USDC',
-      rows.reduce((sum, { atomic }) => sum + BigInt(atomic), 0n),
+      rows.reduce((sum, { atomic }) => sum + atomic, 0n),
     );
     await postSurely(tx, ledger, [
       {

@@ -18,9 +18,9 @@ export async function lockPayers(tx: Transaction, claimIds: readonly string[]): 
 interface EndedRow {
   readonly id: string;
   readonly asset: Asset;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly served: boolean;
-  readonly at_fault: boolean;
+  readonly atFault: boolean;
 }
 
 /**
@@ -47,14 +47,14 @@ export async function endClaims(
     `UPDATE payers p SET debt = debt + owed.atomic
        FROM (SELECT chain, token, payer, sum(atomic) AS atomic FROM payment_claims WHERE id = ANY ($1) GROUP BY 1, 2, 3) owed
       WHERE (p.chain, p.token, p.address) = (owed.chain, owed.token, owed.payer)`,
-    [lost.filter(({ at_fault }) => at_fault).map(({ id }) => id)],
+    [lost.filter(({ atFault }) => atFault).map(({ id }) => id)],
   );
   return lost.map(writeOff);
 }
 
 /** The income was never booked, so only the receivable is reversed. */
 function writeOff({ id, asset, atomic }: EndedRow): Posting {
-  const amount = amountOf(asset, BigInt(atomic));
+  const amount = amountOf(asset, atomic);
   return {
     type: 'call_written_off',
     amount,

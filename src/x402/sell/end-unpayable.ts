@@ -76,9 +76,9 @@ const waiting = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_of
     AND 'eip3009:' || token || ':' || payer || ':' || nonce = ANY (h.proofs))`;
 
 async function firstEnd(db: Database, { id: chain }: Network): Promise<bigint | undefined> {
-  const { rows } = await db.query<{ valid_before: string }>(
+  const { rows } = await db.query<{ validBefore: bigint }>(
     `SELECT valid_before FROM payment_claims WHERE ${waiting} ORDER BY valid_before LIMIT 1`,
     [chain, asset],
   );
-  return rows[0] && BigInt(rows[0].valid_before);
+  return rows[0] && rows[0].validBefore;
 }

@@ -36,14 +36,14 @@ class GivenUp extends Error {
 
 export async function giveUp(tx: Transaction, { id }: Settlement): Promise<void> {
   const { sagaId, step } = submitStep(id);
-  const { quiet, unanswered_at } = onlyRow(
-    await tx.query<{ quiet: boolean; unanswered_at: string | null }>(
+  const { quiet, unansweredAt } = onlyRow(
+    await tx.query<{ quiet: boolean; unansweredAt: string | null }>(
       `SELECT coalesce(unanswered_at < clock_timestamp() - make_interval(secs => $3), true) AS quiet, unanswered_at::text
          FROM chain_steps WHERE saga_id = $1 AND step = $2 FOR UPDATE`,
       [sagaId, step, quietSeconds],
     ),
   );
-  if (quiet) throw new GivenUp(unanswered_at);
+  if (quiet) throw new GivenUp(unansweredAt);
 }
 
 /** Safe, because the provider has confirmed before that it did not take the transaction. */

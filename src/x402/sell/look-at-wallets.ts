@@ -65,13 +65,13 @@ function sum(payments: readonly { readonly atomic: bigint }[]): bigint {
 
 interface BookRow {
   readonly address: Hex;
-  readonly credit: string;
-  readonly open: string;
+  readonly credit: bigint;
+  readonly open: bigint;
   readonly arrivals: string;
   readonly failed: boolean;
   readonly count: string;
-  readonly under_way: string;
-  readonly prepaid_under_way: string;
+  readonly underWay: bigint;
+  readonly prepaidUnderWay: bigint;
 }
 
 /** Read before the chain, so that a payment that arrives in between makes a wallet look poorer, never richer. */
@@ -89,14 +89,14 @@ async function readBooks({ db, network, token }: LookingParts, payers: readonly 
     rows.map((row) => [
       row.address,
       {
-        credit: BigInt(row.credit),
-        open: BigInt(row.open),
+        credit: row.credit,
+        open: row.open,
         arrivals: Number(row.arrivals),
         hasFailed: row.failed,
         underWay: {
           count: Number(row.count),
-          atomic: BigInt(row.under_way),
-          prepaid: BigInt(row.prepaid_under_way),
+          atomic: row.underWay,
+          prepaid: row.prepaidUnderWay,
         },
       },
     ]),

@@ -88,7 +88,7 @@ interface WaitingRow {
   readonly id: string;
   readonly payer: Hex;
   readonly nonce: Hex;
-  readonly atomic: string;
+  readonly atomic: bigint;
   readonly prepaid: boolean;
   readonly due: boolean;
 }
@@ -103,7 +103,7 @@ async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: Gath
     [homeOfPayments, asset, gatherMs / 1_000, urgentSeconds, most],
   );
   if (rows.length < most && !rows.some(({ due }) => due)) return [];
-  return rows.map(({ id, payer, nonce, atomic, prepaid }) => ({ id, payer, nonce, atomic: BigInt(atomic), prepaid }));
+  return rows.map(({ id, payer, nonce, atomic, prepaid }) => ({ id, payer, nonce, atomic: atomic, prepaid }));
 }
 
 /** Another process may have taken some of them. */

@@ -10,11 +10,11 @@ export interface PayerKey {
 
 /** The total that has arrived from a wallet. */
 export async function readSettled(db: Queryable, { chain, token, payer }: PayerKey): Promise<bigint> {
-  const { rows } = await db.query<{ settled: string }>(
+  const { rows } = await db.query<{ settled: bigint }>(
     'SELECT settled FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)',
     [chain, token, payer],
   );
-  return BigInt(rows[0]?.settled ?? 0);
+  return rows[0]?.settled ?? 0n;
 }
 
 /** `debt` was written off through the payer's fault; `uncollected` can still be collected. */
@@ -24,12 +24,12 @@ export interface Owed {
 }
 
 export async function readOwed(db: Queryable, { chain, token, payer }: PayerKey): Promise<Owed> {
-  const { rows } = await db.query<{ debt: string; uncollected: string }>(
+  const { rows } = await db.query<{ debt: bigint; uncollected: bigint }>(
     `SELECT debt, CASE WHEN failed_since IS NULL THEN 0 ELSE credit END AS uncollected
        FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)`,
     [chain, token, payer],
   );
-  return { debt: BigInt(rows[0]?.debt ?? 0), uncollected: BigInt(rows[0]?.uncollected ?? 0) };
+  return { debt: rows[0]?.debt ?? 0n, uncollected: rows[0]?.uncollected ?? 0n };
 }
 
 /** A payment that may have moved but is not booked yet. */
@@ -48,7 +48,7 @@ export async function readUnderWay(
   { chain, token, payer }: PayerKey,
   which: 'everything' | 'in settlements',
 ): Promise<{ readonly settled: bigint; readonly underWay: readonly UnderWay[] }> {
-  const { rows } = await db.query<{ settled: string; nonce: Hex | null; atomic: string; prepaid: boolean }>(
+  const { rows } = await db.query<{ settled: bigint; nonce: Hex | null; atomic: bigint; prepaid: boolean }>(
     `SELECT p.settled, c.nonce, c.atomic, c.prepaid
        FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
         AND (c.settlement_id IS NOT NULL OR $5) AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
@@ -56,9 +56,9 @@ export async function readUnderWay(
     [chain, token, payer, mostUnderWay, which === 'everything'],
   );
   return {
-    settled: BigInt(rows[0]?.settled ?? 0),
+    settled: rows[0]?.settled ?? 0n,
     underWay: rows.flatMap(({ nonce, atomic, prepaid }) =>
-      nonce === null ? [] : [{ nonce, atomic: BigInt(atomic), prepaid }],
+      nonce === null ? [] : [{ nonce, atomic: atomic, prepaid }],
     ),
   };
 }

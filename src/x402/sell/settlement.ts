@@ -22,7 +22,7 @@ export function submitStep(settlementId: string) {
 
 export async function findSettlement(db: Queryable, id: string): Promise<Settlement | undefined> {
   const { rows } = await db.query<Omit<Settlement, 'claims'>>(
-    `SELECT id, chain, asset, status, EXISTS (${stuck} AND s.id = settlements.id) AS "isStuck"
+    `SELECT id, chain, asset, status, EXISTS (${stuck} AND s.id = settlements.id) AS is_stuck
        FROM settlements WHERE id = $1`,
     [id],
   );

@@ -27,11 +27,11 @@ interface Told {
 async function listener(events = everything): Promise<TestAccount & { id: bigint; keyId: string }> {
   const account = await service.client.register();
   await service.client.post('/webhooks', { url: 'https://agent.example.com/hook', events }, account.key);
-  const { rows } = await db().query<{ id: bigint; key_id: string }>(
+  const { rows } = await db().query<{ id: bigint; keyId: string }>(
     'SELECT a.id, k.id AS key_id FROM accounts a JOIN api_keys k ON k.account_id = a.id WHERE a.handle = $1',
     [account.handle],
   );
-  return { ...account, id: rows[0]?.id ?? 0n, keyId: rows[0]?.key_id ?? '' };
+  return { ...account, id: rows[0]?.id ?? 0n, keyId: rows[0]?.keyId ?? '' };
 }
 
 /** What its webhooks would be told, oldest first. */

@@ -116,7 +116,7 @@ const capped: readonly Capped[] = [
 
 async function idOf({ handle }: TestAccount): Promise<{ accountId: bigint }> {
   return onlyRow(
-    await db().query<{ accountId: bigint }>('SELECT id AS "accountId" FROM accounts WHERE handle = $1', [handle]),
+    await db().query<{ accountId: bigint }>('SELECT id AS account_id FROM accounts WHERE handle = $1', [handle]),
   );
 }
 

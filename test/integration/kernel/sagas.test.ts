@@ -175,7 +175,7 @@ function move({ table, states }: Saga, id: string, to: string): Promise<unknown>
 }
 
 async function look({ table }: Pick<Saga, 'table'>, id: string) {
-  const { rows } = await db.query<{ status: string; waits_for: string | null; since: boolean; updated_at: Date }>(
+  const { rows } = await db.query<{ status: string; waitsFor: string | null; since: boolean; updatedAt: Date }>(
     `SELECT status, waits_for, status_since > now() - interval '30 minutes' AS since, updated_at FROM ${table} WHERE id = $1`,
     [id],
   );
@@ -198,12 +198,12 @@ describe.each(listed.map((saga) => [saga.name, saga] as const))('the guard of a 
       const { next } = saga.states[from] as Saga['states'][string];
       if (next.includes(to)) {
         await move(saga, id, to);
-        expect(await look(saga, id)).toMatchObject({ status: to, waits_for: null, since: true });
+        expect(await look(saga, id)).toMatchObject({ status: to, waitsFor: null, since: true });
         return;
       }
       if (from === to && next.length > 0) await move(saga, id, to);
       else await expect(move(saga, id, to)).rejects.toThrow(`${name} ${id} cannot go from ${from} to ${to}`);
-      expect(await look(saga, id)).toMatchObject({ status: from, waits_for: 'a better day', since: false });
+      expect(await look(saga, id)).toMatchObject({ status: from, waitsFor: 'a better day', since: false });
     },
   );
 
@@ -220,11 +220,11 @@ describe.each(listed.map((saga) => [saga.name, saga] as const))('the guard of a 
     const [open] = states;
     if (open === undefined) throw new Error(`a ${name} has no states`);
     const id = await rowIn(saga, open);
-    const { rows } = await db.query<{ data_type: string }>(
+    const { rows } = await db.query<{ dataType: string }>(
       'SELECT data_type FROM information_schema.columns WHERE table_name = $1 AND column_name = $2',
       [saga.table, column],
     );
-    const another = anotherOf[rows[0]?.data_type ?? ''] ?? ((value: string) => `coalesce(${value}, 0) + 1`);
+    const another = anotherOf[rows[0]?.dataType ?? ''] ?? ((value: string) => `coalesce(${value}, 0) + 1`);
     await expect(
       db.query(`UPDATE ${saga.table} SET ${column} = ${another(column)} WHERE id = $1`, [id]),
     ).rejects.toThrow(`${name} ${id} cannot become another one`);
@@ -382,7 +382,7 @@ describe('errands', () => {
   }
 
   async function jobs() {
-    const { rows } = await db.query<{ key: string; task: string; delay_ms: number }>(
+    const { rows } = await db.query<{ key: string; task: string; delayMs: number }>(
       `SELECT key, task_identifier AS task, (extract(epoch FROM run_at - updated_at) * 1000)::float8 AS delay_ms
          FROM graphile_worker.jobs ORDER BY key`,
     );
@@ -417,7 +417,7 @@ describe('errands', () => {
     test('and are left alone where a person decides', async () => {
       const id = await errandIn('held');
       await runner({})(id);
-      expect(await look(errand, id)).toMatchObject({ status: 'held', waits_for: null });
+      expect(await look(errand, id)).toMatchObject({ status: 'held', waitsFor: null });
       expect(await jobs()).toEqual([]);
     });
 
@@ -426,11 +426,11 @@ describe('errands', () => {
       const advance = runner({ planned: async () => ({ lookAgainInMs: 7_000, waitsFor: 'the shop to open' }) });
       await advance(id);
       const first = await look(errand, id);
-      expect(first).toMatchObject({ waits_for: 'the shop to open' });
+      expect(first).toMatchObject({ waitsFor: 'the shop to open' });
       await takeJobs();
       await advance(id);
       expect(await look(errand, id)).toEqual(first);
-      expect(await jobs()).toEqual([{ key: id, task: 'saga_shop', delay_ms: 7_000 }]);
+      expect(await jobs()).toEqual([{ key: id, task: 'saga_shop', delayMs: 7_000 }]);
       expect(log.lines('info')).toEqual([]);
     });
 
@@ -444,14 +444,14 @@ describe('errands', () => {
       });
       await advance(id);
       const [job] = await jobs();
-      expect(job?.delay_ms).toBeLessThan(7_000);
+      expect(job?.delayMs).toBeLessThan(7_000);
     });
 
     test('and what they wait for is over with the next state', async () => {
       const id = await errandIn('planned');
       await runner({ planned: async () => ({ lookAgainInMs: 7_000, waitsFor: 'the shop to open' }) })(id);
       await go(id, 'under_way');
-      expect(await look(errand, id)).toMatchObject({ waits_for: null });
+      expect(await look(errand, id)).toMatchObject({ waitsFor: null });
     });
   });
 
@@ -468,10 +468,10 @@ describe('errands', () => {
         await advance(id);
         const [job] = await jobs();
         expect(job).toMatchObject({ key: id, task: 'saga_shop' });
-        expect(job?.delay_ms).toBeGreaterThanOrEqual(most / 2);
-        expect(job?.delay_ms).toBeLessThanOrEqual(most);
+        expect(job?.delayMs).toBeGreaterThanOrEqual(most / 2);
+        expect(job?.delayMs).toBeLessThanOrEqual(most);
       }
-      expect(await look(errand, id)).toMatchObject({ status: 'planned', waits_for: 'Error: the shop is closed' });
+      expect(await look(errand, id)).toMatchObject({ status: 'planned', waitsFor: 'Error: the shop is closed' });
     });
 
     test('begin with short waits again when something else was waited for between', async () => {
@@ -486,13 +486,13 @@ describe('errands', () => {
       isBroken = true;
       await takeJobs();
       await advance(id);
-      expect((await jobs())[0]?.delay_ms).toBeLessThanOrEqual(1_000);
+      expect((await jobs())[0]?.delayMs).toBeLessThanOrEqual(1_000);
     });
 
     test('wait as long as they were asked to', async () => {
       const id = await errandIn('planned');
       await runner({ planned: () => Promise.reject(Object.assign(new Error('busy'), { retryAfterMs: 90_000 })) })(id);
-      expect((await jobs())[0]?.delay_ms).toBe(90_000);
+      expect((await jobs())[0]?.delayMs).toBe(90_000);
     });
 
     test('are told once, however many there are, and once for each place and trouble', async () => {
@@ -520,7 +520,7 @@ describe('errands', () => {
       });
       await expect(advance(id)).rejects.toThrow(Ended);
       expect(await jobs()).toEqual([]);
-      expect(await look(errand, id)).toMatchObject({ waits_for: null });
+      expect(await look(errand, id)).toMatchObject({ waitsFor: null });
     });
   });
 
@@ -551,8 +551,8 @@ describe('errands', () => {
       await errandIn('done');
       await resumeAllSagas(db, [errand]);
       expect(await jobs()).toMatchObject([
-        { key: planned, task: 'saga_shop', delay_ms: 0 },
-        { key: underWay, task: 'saga_market', delay_ms: 0 },
+        { key: planned, task: 'saga_shop', delayMs: 0 },
+        { key: underWay, task: 'saga_market', delayMs: 0 },
       ]);
     });
 
@@ -668,7 +668,7 @@ describe('errands', () => {
       const id = await errandIn('planned');
       await runner({ planned: async () => ({ lookAgainInMs: 50_000, waitsFor: 'the shop to open' }) })(id);
       expect(await paywright('resume', id)).toEqual([`${id} is looked at as soon as a worker is free.`]);
-      expect(await jobs()).toEqual([{ key: id, task: 'saga_shop', delay_ms: 0 }]);
+      expect(await jobs()).toEqual([{ key: id, task: 'saga_shop', delayMs: 0 }]);
     });
 
     test('but not where a person decides, nor what is over or was never there', async () => {

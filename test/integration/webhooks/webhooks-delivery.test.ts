@@ -32,15 +32,15 @@ describe('a receiver that fails', () => {
     expect(delivery).toMatchObject({
       status: 'failed',
       attempts: 4,
-      response_code: 503,
+      responseCode: 503,
       error: 'The receiver answered 503.',
       codes: [503, 503, 503, 503],
     });
     const arrived = receiver.arrived.slice(from);
     expect(arrived).toHaveLength(4);
-    expect(new Set(arrived.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([delivery?.event_id]));
+    expect(new Set(arrived.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([delivery?.eventId]));
     expect(new Set(arrived.map(({ body }) => body)).size).toBe(1);
-    const { rows } = await world.db.query<{ at: Date; response_body: string; duration_ms: number }>(
+    const { rows } = await world.db.query<{ at: Date; responseBody: string; durationMs: number }>(
       'SELECT attempted_at AS at, response_body, duration_ms FROM webhook_attempts WHERE delivery_id = $1 ORDER BY number',
       [delivery?.id],
     );
@@ -48,7 +48,7 @@ describe('a receiver that fails', () => {
     const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
     // A tenth sooner at most; a slow machine may take longer.
     for (const [index, wanted] of [200, 400, 800].entries()) expect(waits[index]).toBeGreaterThan(wanted * 0.85);
-    expect(rows.every((row) => row.response_body === 'not now' && row.duration_ms >= 0)).toBe(true);
+    expect(rows.every((row) => row.responseBody === 'not now' && row.durationMs >= 0)).toBe(true);
   });
 
   it('is not asked again once it has answered well', async () => {
@@ -75,20 +75,20 @@ describe('a receiver that fails', () => {
     const patient = world.deliver([receiver, other], { timeoutMs: 60_000, leaseMs: 600_000, retrySeconds: [] });
     expect(await trial(answerWith(302, '', { location: other.url }))).toMatchObject({
       status: 'failed',
-      response_code: 302,
+      responseCode: 302,
       error: 'The receiver answered 302, and redirects are not followed.',
     });
     expect(other.arrived).toHaveLength(0);
     expect(await trial((_arrived, response) => void response.destroy())).toMatchObject({
       status: 'failed',
-      response_code: null,
+      responseCode: null,
       error: 'The host closed the connection before it answered.',
     });
     await patient.stop();
     world.deliver([receiver], { timeoutMs: 500, retrySeconds: [] });
     expect(await trial(() => {})).toMatchObject({
       status: 'failed',
-      response_code: null,
+      responseCode: null,
       error: expect.stringMatching(/time|second/),
     });
   });
@@ -100,12 +100,12 @@ describe('a receiver that fails', () => {
     world.deliver([receiver], { retrySeconds: [] });
     await world.pay(id, 1);
     const [delivery] = await allEnded(webhookId, 1);
-    const { rows } = await world.db.query<{ response_body: string }>(
+    const { rows } = await world.db.query<{ responseBody: string }>(
       'SELECT response_body FROM webhook_attempts WHERE delivery_id = $1',
       [delivery?.id],
     );
-    expect(rows[0]?.response_body).toMatch(/^\ufffd+a\ufffdba/);
-    expect(rows[0]?.response_body.length).toBeLessThanOrEqual(1_024);
+    expect(rows[0]?.responseBody).toMatch(/^\ufffd+a\ufffdba/);
+    expect(rows[0]?.responseBody.length).toBeLessThanOrEqual(1_024);
   });
 });
 
@@ -263,7 +263,7 @@ describe('a process that ends in the middle', () => {
     expect(deliveries.map(({ status, attempts }) => [status, attempts])).toEqual(Array(3).fill(['delivered', 1]));
     const times = new Map<string, number>();
     for (const { eventId } of other.arrived.slice(from)) times.set(eventId, (times.get(eventId) ?? 0) + 1);
-    expect([...times.keys()].sort()).toEqual(deliveries.map(({ event_id }) => event_id).sort());
+    expect([...times.keys()].sort()).toEqual(deliveries.map(({ eventId }) => eventId).sort());
     expect([...times.values()].every((count) => count >= 2)).toBe(true);
   });
 

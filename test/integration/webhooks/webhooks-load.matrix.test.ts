@@ -47,11 +47,11 @@ async function deliverAll(paymentsEach: number): Promise<void> {
   );
 
   const { rows } = await db.query<{
-    event_id: string;
+    eventId: string;
     status: string;
     attempts: number;
     codes: number[];
-    transfer_id: string;
+    transferId: string;
   }>(
     `SELECT d.event_id, d.status, d.attempts, (d.body::json->'data'->>'transferId') AS transfer_id,
             ARRAY(SELECT a.response_code FROM webhook_attempts a WHERE a.delivery_id = d.id ORDER BY a.number) AS codes
@@ -60,8 +60,8 @@ async function deliverAll(paymentsEach: number): Promise<void> {
   );
   // None missing, none twice: one event for each payment, one delivery for each event.
   expect(rows).toHaveLength(payments);
-  expect(new Set(rows.map(({ event_id }) => event_id)).size).toBe(payments);
-  expect(new Set(rows.map(({ transfer_id }) => transfer_id)).size).toBe(payments);
+  expect(new Set(rows.map(({ eventId }) => eventId)).size).toBe(payments);
+  expect(new Set(rows.map(({ transferId }) => transferId)).size).toBe(payments);
   for (const { status, attempts, codes } of rows) {
     expect(attempts).toBe(codes.length);
     const good = codes.filter((code) => code === 200).length;

@@ -18,7 +18,7 @@ export interface AccelerateParts {
 export async function accelerate({ db, circle, logger, patienceMs }: AccelerateParts, id: string): Promise<void> {
   const request = await nextRequest(db, id, patienceMs);
   if (request === undefined) return;
-  const { round, idempotency_key: idempotencyKey } = request;
+  const { round, idempotencyKey } = request;
   try {
     await circle.write(z.unknown(), (sdk) => sdk.accelerateTransaction({ id, idempotencyKey }));
     logger.info({ transactionId: id, round }, 'the fee of a stuck transaction was raised');
@@ -36,7 +36,7 @@ export async function accelerate({ db, circle, logger, patienceMs }: AccelerateP
 
 interface Acceleration {
   readonly round: number;
-  readonly idempotency_key: string;
+  readonly idempotencyKey: string;
 }
 
 /** The unanswered request, or a new one when the last one is old enough. */

@@ -85,13 +85,13 @@ function trouble(message: string): ProviderError {
 async function openWalletSet(db: Database, circle: CircleClient): Promise<string> {
   await db.query('INSERT INTO circle_wallet_set (idempotency_key) VALUES ($1) ON CONFLICT DO NOTHING', [randomUUID()]);
   const row = onlyRow(
-    await db.query<{ idempotency_key: string; wallet_set_id: string | null }>(
+    await db.query<{ idempotencyKey: string; walletSetId: string | null }>(
       'SELECT idempotency_key, wallet_set_id FROM circle_wallet_set',
     ),
   );
-  if (row.wallet_set_id !== null) return row.wallet_set_id;
+  if (row.walletSetId !== null) return row.walletSetId;
   const { walletSet } = await circle.write(walletSetAnswer, (sdk) =>
-    sdk.createWalletSet({ name: 'Paywright', idempotencyKey: row.idempotency_key }),
+    sdk.createWalletSet({ name: 'Paywright', idempotencyKey: row.idempotencyKey }),
   );
   const { id } = walletSet;
   await db.query('UPDATE circle_wallet_set SET wallet_set_id = $1', [id]);
@@ -100,7 +100,7 @@ async function openWalletSet(db: Database, circle: CircleClient): Promise<string
 
 /** An abandoned request is resumed, so that no wallet at Circle is left without an owner. */
 async function writeDownRequest(db: Database, chain: ChainId): Promise<string> {
-  const { rows } = await db.query<{ idempotency_key: string }>(
+  const { rows } = await db.query<{ idempotencyKey: string }>(
     `UPDATE circle_wallet_requests SET asked_at = now()
       WHERE idempotency_key = (
         SELECT idempotency_key FROM circle_wallet_requests
@@ -109,7 +109,7 @@ async function writeDownRequest(db: Database, chain: ChainId): Promise<string> {
       RETURNING idempotency_key`,
     [chain, abandonedAfterSeconds],
   );
-  if (rows[0] !== undefined) return rows[0].idempotency_key;
+  if (rows[0] !== undefined) return rows[0].idempotencyKey;
   const key = randomUUID();
   await db.query('INSERT INTO circle_wallet_requests (idempotency_key, chain) VALUES ($1, $2)', [key, chain]);
   return key;

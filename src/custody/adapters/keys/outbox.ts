@@ -120,16 +120,16 @@ export async function signReplacement(
 /** Newest first. */
 export async function listAttempts(db: Queryable, id: string): Promise<readonly Attempt[]> {
   const { rows } = await db.query<AttemptRow>(
-    `SELECT hash, raw, max_fee, priority_fee, extract(epoch FROM now() - signed_at) * 1000 AS age_ms
+    `SELECT hash, raw, max_fee, priority_fee, extract(epoch FROM now() - signed_at)::float8 * 1000 AS age_ms
        FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee DESC`,
     [id],
   );
   return rows.map((row) => ({
     hash: row.hash,
     raw: toHex(row.raw),
-    maxFee: BigInt(row.max_fee),
-    priorityFee: BigInt(row.priority_fee),
-    ageMs: Number(row.age_ms),
+    maxFee: row.maxFee,
+    priorityFee: row.priorityFee,
+    ageMs: row.ageMs,
   }));
 }
 
@@ -234,25 +234,25 @@ interface TransactionRow {
   readonly id: string;
   readonly chain: ChainId;
   readonly sender: Hex;
-  readonly provider_ref: string;
+  readonly providerRef: string;
   readonly nonce: bigint | null;
   readonly recipient: Hex;
   readonly data: Buffer;
-  readonly value: string;
-  readonly gas_limit: bigint | null;
+  readonly value: bigint;
+  readonly gasLimit: bigint | null;
   readonly state: KeyTransaction['state'];
-  readonly mined_hash: Hex | null;
-  readonly block_number: bigint | null;
-  readonly gas_cost: string | null;
+  readonly minedHash: Hex | null;
+  readonly blockNumber: bigint | null;
+  readonly gasCost: bigint | null;
   readonly reason: string | null;
 }
 
 interface AttemptRow {
   readonly hash: Hex;
   readonly raw: Buffer;
-  readonly max_fee: string;
-  readonly priority_fee: string;
-  readonly age_ms: string;
+  readonly maxFee: bigint;
+  readonly priorityFee: bigint;
+  readonly ageMs: number;
 }
 
 function toTransaction(row: TransactionRow): KeyTransaction {
@@ -260,16 +260,16 @@ function toTransaction(row: TransactionRow): KeyTransaction {
     id: row.id,
     chain: row.chain,
     sender: row.sender,
-    walletRef: row.provider_ref,
+    walletRef: row.providerRef,
     nonce: row.nonce === null ? null : Number(row.nonce),
     to: row.recipient,
     data: toHex(row.data),
-    value: BigInt(row.value),
-    gasLimit: row.gas_limit,
+    value: row.value,
+    gasLimit: row.gasLimit,
     state: row.state,
-    minedHash: row.mined_hash,
-    blockNumber: row.block_number,
-    gasCost: row.gas_cost === null ? null : BigInt(row.gas_cost),
+    minedHash: row.minedHash,
+    blockNumber: row.blockNumber,
+    gasCost: row.gasCost === null ? null : row.gasCost,
     reason: row.reason,
   };
 }

@@ -115,7 +115,7 @@ export async function listUnknown(db: Queryable): Promise<readonly UnknownTransa
     sent:
       hash === null || to === null || data === null || value === null
         ? undefined
-        : { hash, to, data: toHex(data), value: BigInt(value) },
+        : { hash, to, data: toHex(data), value: value },
     holds,
   }));
 }
@@ -187,6 +187,6 @@ interface UnknownRow {
   readonly hash: Hex | null;
   readonly recipient: Hex | null;
   readonly data: Buffer | null;
-  readonly value: string | null;
+  readonly value: bigint | null;
   readonly holds: readonly string[];
 }

@@ -62,10 +62,10 @@ describe('the service with wallets at Circle', { timeout: 120_000 }, () => {
     const read = async () => (await client.get(`/circle/withdrawals/${withdrawal.body.txId}`, key)).body;
     await expect.poll(async () => (await read()).status, waiting).toBe('complete');
 
-    const { rows } = await db.query<{ provider_ref: string }>(
+    const { rows } = await db.query<{ providerRef: string }>(
       "SELECT provider_ref FROM chain_steps WHERE saga = 'withdrawal'",
     );
-    const transaction = emulator.transactions.get(rows[0]?.provider_ref ?? '');
+    const transaction = emulator.transactions.get(rows[0]?.providerRef ?? '');
     expect(transaction.txHash).toBe((await read()).txHash);
     expect(transaction.described).toMatchObject({ amounts: ['49.255'], destinationAddress: to });
     await expect
@@ -81,13 +81,13 @@ describe('the service with wallets at Circle', { timeout: 120_000 }, () => {
     await expect.poll(async () => (await ready()).length, { ...waiting, timeout: 90_000 }).toBeGreaterThan(10);
     const before = await ready();
     const { email } = await service.client.register();
-    const { rows } = await db.query<{ provider_ref: string }>(
+    const { rows } = await db.query<{ providerRef: string }>(
       'SELECT w.provider_ref FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE a.email = $1',
       [email],
     );
     expect(rows).toHaveLength(1);
-    expect(before).toContain(rows[0]?.provider_ref);
-    expect(await ready()).not.toContain(rows[0]?.provider_ref);
+    expect(before).toContain(rows[0]?.providerRef);
+    expect(await ready()).not.toContain(rows[0]?.providerRef);
   });
 
   it('answers 503 and creates nothing when no wallet is ready and Circle is away', async () => {

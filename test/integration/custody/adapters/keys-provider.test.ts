@@ -42,7 +42,7 @@ describe('keys of our own on a chain that is slow', () => {
   }
 
   const attempts = async (id: string) => {
-    const { rows } = await db.query<{ hash: string; max_fee: string; priority_fee: string }>(
+    const { rows } = await db.query<{ hash: string; maxFee: bigint; priorityFee: bigint }>(
       'SELECT hash, max_fee, priority_fee FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee',
       [id],
     );
@@ -56,10 +56,10 @@ describe('keys of our own on a chain that is slow', () => {
     for (const _ of [1, 2, 3]) expect((await provider.lookUp('MATIC', ref)).state).toBe('pending');
     const tried = await attempts(ref);
     expect(tried).toHaveLength(4);
-    for (const [index, { max_fee, priority_fee }] of tried.slice(1).entries()) {
+    for (const [index, { maxFee, priorityFee }] of tried.slice(1).entries()) {
       const before = tried[index];
-      expect(BigInt(max_fee) * 10n).toBeGreaterThan(BigInt(before?.max_fee ?? 0) * 11n);
-      expect(BigInt(priority_fee) * 10n).toBeGreaterThan(BigInt(before?.priority_fee ?? 0) * 11n);
+      expect(maxFee * 10n).toBeGreaterThan((before?.maxFee ?? 0n) * 11n);
+      expect(priorityFee * 10n).toBeGreaterThan((before?.priorityFee ?? 0n) * 11n);
     }
     await chains.rpc('MATIC', 'evm_setAutomine', [true]);
     await chains.mine('MATIC', 1);

@@ -119,11 +119,11 @@ test('the node’s address, which may hold a key, is in no error and no log', as
 
 describe('a node that lies about the price', () => {
   const fees = async (id: string) => {
-    const { rows } = await db.query<{ max_fee: string; priority_fee: string }>(
+    const { rows } = await db.query<{ maxFee: bigint; priorityFee: bigint }>(
       'SELECT max_fee, priority_fee FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee',
       [id],
     );
-    return rows.map((row) => ({ maxFee: BigInt(row.max_fee), priorityFee: BigInt(row.priority_fee) }));
+    return rows.map((row) => ({ maxFee: row.maxFee, priorityFee: row.priorityFee }));
   };
   const { maxFee, priorityFee } = usualCeiling('MATIC');
 
@@ -192,10 +192,10 @@ describe('a node that lies about the price', () => {
       method === 'eth_getTransactionReceipt' ? (receipt: object) => ({ ...receipt, ...dear }) : undefined,
     );
     const [offered] = await fees(ref);
-    const { rows } = await db.query<{ gas_limit: bigint }>('SELECT gas_limit FROM key_transactions WHERE id = $1', [
+    const { rows } = await db.query<{ gasLimit: bigint }>('SELECT gas_limit FROM key_transactions WHERE id = $1', [
       ref,
     ]);
-    const gasCost = (rows[0]?.gas_limit ?? 0n) * (offered?.maxFee ?? 0n);
+    const gasCost = (rows[0]?.gasLimit ?? 0n) * (offered?.maxFee ?? 0n);
     expect(await provider.lookUp('MATIC', ref)).toMatchObject({ state: 'confirmed', gasCost });
   });
 

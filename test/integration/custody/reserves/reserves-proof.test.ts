@@ -49,10 +49,10 @@ async function funded(count: number, atomic: bigint): Promise<Person[]> {
 }
 
 async function owed(): Promise<bigint> {
-  const { rows } = await db.query<{ sum: string }>(
+  const { rows } = await db.query<{ sum: bigint }>(
     'SELECT sum(balance) FROM ledger.accounts WHERE ledger.kind_of(id) <> 32 AND ledger.asset_of(id) = 1 AND ledger.chain_of(id) = 1',
   );
-  return BigInt(rows[0]?.sum ?? 0);
+  return rows[0]?.sum ?? 0n;
 }
 
 const atomicOf = (text = '') => BigInt(Math.round(Number(text) * 1e6));
@@ -113,14 +113,14 @@ describe('a snapshot', () => {
     const before = await owed();
     for (let round = 0; round < 3; round++) {
       const id = await takeSnapshot(db, { minAgeMs: 0 });
-      const { rows } = await db.query<{ total: string; owed: string; users: string }>(
+      const { rows } = await db.query<{ total: bigint; owed: bigint; users: bigint }>(
         `SELECT t.total, t.owed, (SELECT sum(balance) FROM reserve_owners o WHERE o.tree_id = t.id) AS users
            FROM reserve_trees t WHERE snapshot_id = $1 AND asset = 'USDC' AND chain = 'MATIC'`,
         [id],
       );
-      expect(BigInt(rows[0]?.total ?? 0)).toBe(before);
+      expect(rows[0]?.total ?? 0n).toBe(before);
       expect(rows[0]?.owed).toBe(rows[0]?.total);
-      expect(BigInt(rows[0]?.users ?? 0)).toBeLessThanOrEqual(before);
+      expect(rows[0]?.users ?? 0n).toBeLessThanOrEqual(before);
     }
     stop = true;
     await pouring;

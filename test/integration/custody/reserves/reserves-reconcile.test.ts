@@ -136,7 +136,7 @@ describe('names', () => {
     }));
 
   test('a deposit that is marked as swept and was not, or the other way round', async () => {
-    const { rows } = await db.query<{ id: string; swept: boolean; atomic: string }>(
+    const { rows } = await db.query<{ id: string; swept: boolean; atomic: bigint }>(
       'SELECT id, swept_at IS NOT NULL AS swept, atomic FROM deposits WHERE swept_at IS NOT NULL ORDER BY id LIMIT 1',
     );
     await withChange('deposits', rows[0]?.id ?? '', 'swept_at = NULL, sweep_id = NULL', async () => {
@@ -192,14 +192,14 @@ describe('names', () => {
   });
 
   test('one payment that is taken for two', async () => {
-    const { rows } = await db.query<{ id: string; saga_id: string; hash: string }>(
+    const { rows } = await db.query<{ id: string; sagaId: string; hash: string }>(
       "SELECT id, saga_id, hash FROM chain_steps WHERE saga = 'withdrawal' AND state = 'confirmed' ORDER BY saga_id",
     );
     type Row = (typeof rows)[number];
     const [one, two] = rows as [Row, Row];
     await withChange('chain_steps', two.id, `hash = '${one.hash}'`, async () => {
       expect(await drift()).toContain(
-        `MATIC: transaction ${one.hash} is taken as the payment of ${one.saga_id} and ${two.saga_id}.`,
+        `MATIC: transaction ${one.hash} is taken as the payment of ${one.sagaId} and ${two.sagaId}.`,
       );
     });
   });

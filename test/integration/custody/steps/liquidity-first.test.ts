@@ -16,11 +16,11 @@ test('of those who wait for liquidity only the first looks often, and leaves the
   // As a worker does, before it runs them.
   await db.query('DELETE FROM graphile_worker._private_jobs');
   for (const id of ids) await hand.advance(id);
-  const { rows } = await db.query<{ key: string; delay_ms: number }>(
+  const { rows } = await db.query<{ key: string; delayMs: number }>(
     `SELECT key, (extract(epoch FROM run_at - updated_at) * 1000)::float8 AS delay_ms FROM graphile_worker.jobs ORDER BY key`,
   );
   expect(rows.map(({ key }) => key)).toEqual(ids);
-  const [first, ...others] = rows.map(({ delay_ms }) => delay_ms);
+  const [first, ...others] = rows.map(({ delayMs }) => delayMs);
   expect(first).toBeLessThanOrEqual(3_000);
   for (const delayMs of others) expect(delayMs).toBeGreaterThanOrEqual(15_000);
 });

@@ -107,10 +107,8 @@ const takenFor = ({ to }: Payer) =>
   [...emulator.transactions.all.values()].filter(({ described }) => described['destinationAddress'] === to);
 
 async function waitsFor({ id }: Payer): Promise<string | null> {
-  const { rows } = await db.query<{ waits_for: string | null }>('SELECT waits_for FROM withdrawals WHERE id = $1', [
-    id,
-  ]);
-  return rows[0]?.waits_for ?? null;
+  const { rows } = await db.query<{ waitsFor: string | null }>('SELECT waits_for FROM withdrawals WHERE id = $1', [id]);
+  return rows[0]?.waitsFor ?? null;
 }
 
 const isWaitingFor = (payer: Payer, what: string) =>

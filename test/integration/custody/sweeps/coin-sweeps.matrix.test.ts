@@ -38,14 +38,12 @@ const loansOf = async (address: Hex) =>
   ).rows.map(({ loans }) => loans);
 const sentBy = async (address: Hex) => chains.network('MATIC').client.getTransactionCount({ address });
 const lentTo = async ({ id }: User) =>
-  BigInt(
-    (
-      await db.query<{ atomic: string }>(
-        'SELECT g.atomic FROM lent_gas g JOIN wallets w ON w.id = g.wallet_id WHERE w.account_id = $1',
-        [id],
-      )
-    ).rows[0]?.atomic ?? 0,
-  );
+  (
+    await db.query<{ atomic: bigint }>(
+      'SELECT g.atomic FROM lent_gas g JOIN wallets w ON w.id = g.wallet_id WHERE w.account_id = $1',
+      [id],
+    )
+  ).rows[0]?.atomic ?? 0n;
 
 test('whoever waits for a coin makes the richest wallets be swept, whatever they are worth, and no more than it takes', async () => {
   const worth = { market: { worth: async () => undefined }, gasCosts: freeGas, timesGas: 10n };
@@ -98,8 +96,8 @@ test('what is lent is in the books to the last unit, and what is left serves the
   // The books know of each wallet what it still holds of the operator's, and so does the chain.
   expect(await lentTo(user)).toBe(await native(user.address));
   expect(await lentTo(user)).toBeGreaterThan(0n);
-  const { rows } = await db.query<{ lent: string }>('SELECT sum(atomic) AS lent FROM lent_gas');
-  expect(await coinWorld.ledgerOf('gas_lent', 'MATIC')).toBe(-BigInt(rows[0]?.lent ?? 0));
+  const { rows } = await db.query<{ lent: bigint }>('SELECT sum(atomic) AS lent FROM lent_gas');
+  expect(await coinWorld.ledgerOf('gas_lent', 'MATIC')).toBe(-(rows[0]?.lent ?? 0n));
   const held = (await native(await house('treasury'))) + (await native(await house('gas')));
   expect(await coinWorld.ledgerOf('gas_tank', 'MATIC')).toBe(-held);
   // Nobody can take for a float what is in the books already.

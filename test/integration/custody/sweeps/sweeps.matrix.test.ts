@@ -91,8 +91,8 @@ function balancesOf(asset: 'USDC' | 'EURC', addresses: readonly `0x${string}`[])
 }
 
 async function houseBalance(account: ReturnType<typeof houseAccount>): Promise<bigint> {
-  const { rows } = await db.query<{ balance: string }>('SELECT balance FROM ledger.accounts WHERE id = $1', [account]);
-  return BigInt(rows[0]?.balance ?? 0);
+  const { rows } = await db.query<{ balance: bigint }>('SELECT balance FROM ledger.accounts WHERE id = $1', [account]);
+  return rows[0]?.balance ?? 0n;
 }
 
 async function fillGas(atomic = 10n ** 21n): Promise<void> {
@@ -123,11 +123,11 @@ test('many wallets are swept in one transaction, and everything arrives', async 
   );
   expect(left).toEqual(users.map(() => 0n));
 
-  const { rows } = await db.query<{ status: string; tx_hash: `0x${string}`; items: bigint }>(
+  const { rows } = await db.query<{ status: string; txHash: `0x${string}`; items: bigint }>(
     `SELECT status, (SELECT hash FROM chain_steps c WHERE c.saga_id = s.id) AS tx_hash, (SELECT count(*) FROM sweep_items i WHERE i.sweep_id = s.id AND moved) AS items FROM sweeps s`,
   );
-  expect(rows).toEqual([{ status: 'complete', tx_hash: expect.any(String), items: 50n }]);
-  const receipt = await chains.network(chain).client.getTransactionReceipt({ hash: rows[0]?.tx_hash ?? '0x' });
+  expect(rows).toEqual([{ status: 'complete', txHash: expect.any(String), items: 50n }]);
+  const receipt = await chains.network(chain).client.getTransactionReceipt({ hash: rows[0]?.txHash ?? '0x' });
   const cost = receipt.gasUsed * receipt.effectiveGasPrice;
   expect(gasBefore - (await houseBalance(houseAccount('gas', 'MATIC')))).toBe(cost);
   expect(world.log.lines('warn')).toEqual([]);
@@ -505,8 +505,8 @@ test('the books are sound, custody is what our wallets hold, and gas what they p
   for (const asset of ['USDC', 'EURC'] as const) {
     expect(await holdings(asset)).toBe(-(await houseBalance(houseAccount('custody', asset))));
   }
-  const { rows } = await db.query<{ paid: string }>(
+  const { rows } = await db.query<{ paid: bigint }>(
     "SELECT coalesce(sum(gas_cost), 0) AS paid FROM key_transactions WHERE chain = 'MATIC'",
   );
-  expect(-(await houseBalance(houseAccount('gas', 'MATIC')))).toBe(BigInt(rows[0]?.paid ?? 0));
+  expect(-(await houseBalance(houseAccount('gas', 'MATIC')))).toBe(rows[0]?.paid ?? 0n);
 });

@@ -88,10 +88,10 @@ test('a contract that needs much gas is paid with a limit', async () => {
   await sweep();
   const { id } = await withdraw(user, 'MATIC', { gross, to: await contractOf(writeSlots(5)) });
   await goOn(id, 'complete');
-  const { rows } = await db.query<{ gas_limit: bigint }>(
+  const { rows } = await db.query<{ gasLimit: bigint }>(
     `SELECT t.gas_limit FROM key_transactions t JOIN chain_steps s ON s.id::text = t.id::text
       WHERE s.saga_id = $1 AND s.step = 'pay'`,
     [id],
   );
-  expect(rows).toEqual([{ gas_limit: 200_000n }]);
+  expect(rows).toEqual([{ gasLimit: 200_000n }]);
 });

@@ -234,8 +234,8 @@ describe('the budget of all instances', () => {
     return {
       async query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
         const told = text.replace('RETURNING', 'RETURNING (extract(epoch FROM next_at) * 1000)::float8 AS next_ms,');
-        const result = await to.query<Row & { next_ms: number }>(told, values);
-        for (const { next_ms } of result.rows) turns.push(next_ms);
+        const result = await to.query<Row & { nextMs: number }>(told, values);
+        for (const { nextMs } of result.rows) turns.push(nextMs);
         return result;
       },
     };

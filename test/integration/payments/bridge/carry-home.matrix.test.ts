@@ -34,8 +34,8 @@ beforeAll(async () => {
 const waits = { status: 'waiting', carriedBy: null };
 const home = { status: 'carried_home', carriedBy: expect.stringMatching(/^brg_/) };
 
-async function bridgesOf({ id }: User): Promise<{ id: string; amount: string; status: string }[]> {
-  const { rows } = await db.query<{ id: string; amount: string; status: string }>(
+async function bridgesOf({ id }: User): Promise<{ id: string; amount: bigint; status: string }[]> {
+  const { rows } = await db.query<{ id: string; amount: bigint; status: string }>(
     "SELECT id, amount, status FROM bridges WHERE account_id = $1 AND origin = 'deposit' ORDER BY id",
     [id],
   );
@@ -424,11 +424,11 @@ test('whatever comes in whatever order, everything is somewhere', { tags: ['long
       }
       await carrier.settle();
       for (const [index, user] of users.entries()) {
-        const { rows } = await db.query<{ sum: string }>(
+        const { rows } = await db.query<{ sum: bigint }>(
           'SELECT coalesce(sum(balance), 0) AS sum FROM ledger.accounts WHERE id >> 14 = $1',
           [user.id],
         );
-        expect(BigInt(rows[0]?.sum ?? 0)).toBe(sent[index]);
+        expect(rows[0]?.sum ?? 0n).toBe(sent[index]);
       }
       await carrier.expectWhole();
     }),

@@ -99,8 +99,8 @@ const plus = (text: string | null, atomic: bigint) =>
 const difference = async () => (await reserves()).difference;
 
 async function undecided(): Promise<Hex[]> {
-  const { rows } = await db.query<{ tx_hash: Hex }>('SELECT tx_hash FROM undecided_arrivals ORDER BY seen_at');
-  return rows.map(({ tx_hash }) => tx_hash);
+  const { rows } = await db.query<{ txHash: Hex }>('SELECT tx_hash FROM undecided_arrivals ORDER BY seen_at');
+  return rows.map(({ txHash }) => txHash);
 }
 
 async function depositsOf(hash: Hex) {
@@ -220,10 +220,10 @@ async function receiveByMany(): Promise<void> {
 }
 
 async function readTo(): Promise<bigint> {
-  const { rows } = await db.query<{ block_number: bigint }>('SELECT block_number FROM chain_cursors WHERE chain = $1', [
+  const { rows } = await db.query<{ blockNumber: bigint }>('SELECT block_number FROM chain_cursors WHERE chain = $1', [
     chain,
   ]);
-  return rows[0]?.block_number ?? 0n;
+  return rows[0]?.blockNumber ?? 0n;
 }
 
 describe('what comes with our own transaction', () => {

@@ -337,10 +337,10 @@ describe('a deposit on another chain, of somebody who keeps nothing there', () =
   test('is taken back from what waits to be carried home, and is not carried any more', async () => {
     const id = await depositThere();
     await reverse(id);
-    const { rows } = await db.query<{ balance: string }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
+    const { rows } = await db.query<{ balance: bigint }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
       heldAccount(user.id, 'USDC', chain),
     ]);
-    expect(rows).toEqual([{ balance: '0' }]);
+    expect(rows).toEqual([{ balance: 0n }]);
     const due = await db.query(
       'SELECT FROM deposits WHERE id = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL',
       [id],

@@ -159,11 +159,11 @@ test('a hash that Circle tells beside a contradiction is written down, so that t
   await processOn(db).advance({ saga: 'withdrawal', id });
   circle.emulator.transactions.paused = false;
   await expect.poll(async () => (await look()).paid).toBe(49_000_000n);
-  const { rows: refs } = await db.query<{ provider_ref: string }>(
+  const { rows: refs } = await db.query<{ providerRef: string }>(
     'SELECT provider_ref FROM chain_steps WHERE saga_id = $1',
     [id],
   );
-  const transaction = circle.emulator.transactions.all.get(refs[0]?.provider_ref ?? '');
+  const transaction = circle.emulator.transactions.all.get(refs[0]?.providerRef ?? '');
   if (transaction === undefined) throw new Error('none');
   await expect.poll(() => transaction.state).toBe('COMPLETE');
   transaction.state = 'FAILED';

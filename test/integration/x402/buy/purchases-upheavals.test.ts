@@ -234,11 +234,11 @@ test('reconciliation names a payment that the books have wrong', async () => {
   const ada = await world.newRich(1_500_000n);
   const bought = await world.buy(ada);
   await isPaid(idOf(bought));
-  const { rows } = await db.query<{ authorization_nonce: string }>(
+  const { rows } = await db.query<{ authorizationNonce: string }>(
     'SELECT authorization_nonce FROM chain_step_leaves l JOIN chain_steps s ON s.id = l.step_id WHERE s.saga_id = $1',
     [idOf(bought)],
   );
-  const nonce = rows[0]?.authorization_nonce;
+  const nonce = rows[0]?.authorizationNonce;
   await db.query('UPDATE chain_step_leaves SET authorization_nonce = $2 WHERE authorization_nonce = $1', [
     nonce,
     `0x${'9'.repeat(64)}`,

@@ -27,7 +27,7 @@ interface ClaimRow {
   readonly id: string;
   readonly prepaid: boolean;
   readonly attempts: number;
-  readonly failed_tries: number;
+  readonly failedTries: number;
   readonly served: boolean;
   readonly arrived: boolean;
 }
@@ -121,7 +121,7 @@ test('nothing is submitted for a wallet that was emptied, and it is collected on
     );
     return rows.length > 0;
   });
-  expect(await claimsOf(payer)).toMatchObject([{ served: true, attempts: 0, failed_tries: 0 }]);
+  expect(await claimsOf(payer)).toMatchObject([{ served: true, attempts: 0, failedTries: 0 }]);
   // As soon as the balance from before is forgotten.
   await until(
     'it to be refused for want of funds',

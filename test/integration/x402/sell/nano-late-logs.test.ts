@@ -15,10 +15,10 @@ const chains = useChains(database);
 async function readAgain(): Promise<void> {
   vi.stubEnv('DATABASE_URL', database.url);
   const said = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  const { rows } = await db.query<{ block_number: bigint }>(
+  const { rows } = await db.query<{ blockNumber: bigint }>(
     "SELECT block_number FROM chain_cursors WHERE chain = 'MATIC'",
   );
-  const to = String(rows[0]?.block_number);
+  const to = String(rows[0]?.blockNumber);
   await main(['node', 'paywright', 'deposits', 'read', '--chain', 'MATIC', '--from', '1', '--to', to], process.ppid);
   said.mockRestore();
   vi.unstubAllEnvs();

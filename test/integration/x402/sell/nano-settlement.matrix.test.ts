@@ -34,11 +34,11 @@ const { service, client, shop, reaches } = useNano(options);
 const errorOf = (reply: Reply) => termsOf(reply).error;
 
 async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promise<bigint> {
-  const { rows } = await service.database.db.query<{ balance: string }>(
+  const { rows } = await service.database.db.query<{ balance: bigint }>(
     'SELECT balance FROM ledger.accounts WHERE id = $1',
     [houseAccount(kind, 'USDC')],
   );
-  return BigInt(rows[0]?.balance ?? 0);
+  return rows[0]?.balance ?? 0n;
 }
 
 afterEach(() => {
@@ -124,11 +124,11 @@ test('beyond the credit of a payer a payment arrives first, and is served then',
         })
       : await asked;
   expect([...onCredit, beyond].map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  const { rows } = await db.query<{ prepaid: boolean; in_order: boolean }>(
+  const { rows } = await db.query<{ prepaid: boolean; inOrder: boolean }>(
     'SELECT prepaid, arrived_at < served_at AS in_order FROM payment_claims WHERE id = $1',
     [receiptsOf(beyond).second.paymentId],
   );
-  expect(rows).toEqual([{ prepaid: true, in_order: true }]);
+  expect(rows).toEqual([{ prepaid: true, inOrder: true }]);
   const { transaction } = receiptsOf(beyond).second;
   expect(transaction).toMatch(/^0x/);
   expect(await reaches(beyond, 'settled')).toMatchObject({ served: true, transaction });

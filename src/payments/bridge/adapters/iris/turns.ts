@@ -8,13 +8,13 @@ const mostAheadMs = 2_000;
 
 /** Milliseconds until this process may ask the service. Undefined when too many wait already. */
 export async function takeTurn(db: Queryable): Promise<number | undefined> {
-  const { rows } = await db.query<{ in_ms: number }>(
+  const { rows } = await db.query<{ inMs: number }>(
     `UPDATE attestation_turns SET next_at = greatest(next_at, clock_timestamp()) + make_interval(secs => $1 / 1000.0)
       WHERE next_at < clock_timestamp() + make_interval(secs => $2 / 1000.0)
      RETURNING (extract(epoch FROM next_at - clock_timestamp()) * 1000 - $1)::float8 AS in_ms`,
     [apartMs, mostAheadMs],
   );
-  return rows[0] && Math.max(0, rows[0].in_ms);
+  return rows[0] && Math.max(0, rows[0].inMs);
 }
 
 /** Pauses all instances. */
