@@ -3,7 +3,7 @@ import type { Database } from '../../kernel/db/database.ts';
 
 interface BalanceRow {
   readonly id: bigint;
-  readonly balance: string;
+  readonly balance: bigint;
 }
 
 /** As ledger.kinds says. */

@@ -47,8 +47,8 @@ async function sumUp({ balances, chains, assets, kinds, blockNumbers }: LedgerCo
       pairs.set(code, pair);
       const owner = id >> 14n;
       const countsAs = kinds.get(Number((id >> 8n) & 63n));
-      if (countsAs === 'users') pair.owners.set(owner, (pair.owners.get(owner) ?? 0n) + BigInt(balance));
-      if (countsAs === 'house') pair.house += BigInt(balance);
+      if (countsAs === 'users') pair.owners.set(owner, (pair.owners.get(owner) ?? 0n) + balance);
+      if (countsAs === 'house') pair.house += balance;
     }
   }
   return [...pairs.values()];

@@ -80,5 +80,5 @@ async function firstEnd(db: Database, { id: chain }: Network): Promise<bigint | 
     `SELECT valid_before FROM payment_claims WHERE ${waiting} ORDER BY valid_before LIMIT 1`,
     [chain, asset],
   );
-  return rows[0] && rows[0].validBefore;
+  return rows[0]?.validBefore;
 }
