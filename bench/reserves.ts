@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startLocalChains } from '../sandbox/chains/local-chains.ts';
 import { createNetworks } from '../src/chains/network.ts';
 import { createKeysProvider } from '../src/custody/adapters/keys/keys-provider.ts';
-import { withLedgerCopy } from '../src/custody/reserves/copy-balances.ts';
+import { withLedgerCopy } from '../src/custody/reserves/read-claims.ts';
 import { reportReserves } from '../src/custody/reserves/report.ts';
 import { chooseWallets } from '../src/custody/sweeps/open-sweep.ts';
 import { openHouseWallets } from '../src/custody/wallets/house-wallets.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { uniswap } from '../src/chains/abi.ts';
 import { cctp } from '../src/chains/cctp.ts';
-import { uniswap } from '../src/chains/uniswap.ts';
 import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
 import { chainIds, chains as facts, homeChain } from '../src/money/catalogue.ts';
 import { attesters } from './cctp/accounts.ts';

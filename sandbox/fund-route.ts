@@ -5,11 +5,11 @@ import type { Database } from '../src/kernel/db/database.ts';
 import { amountField, amountOrRefuse, figure, holding, toFigure } from '../src/kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
 import { httpErrors } from '../src/kernel/http/errors.ts';
-import { claimKey } from '../src/ledger/kept-answers.ts';
+import { claimKey } from '../src/ledger/idempotency.ts';
 import { type Asset, chains as facts, homeChain } from '../src/money/catalogue.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { type FaucetAsset, wrappedHomeCoin } from './chains/tokens.ts';
-import { mintOrRefuse } from './mint-or-refuse.ts';
+import { mintOrRefuse } from './routes.ts';
 
 export interface FundParts {
   readonly db: Database;

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import type { OpenSandbox, OpenSandboxOptions } from '../src/app/sandbox-port.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import type { Database } from '../src/kernel/db/database.ts';
@@ -5,7 +7,19 @@ import { chainIds } from '../src/money/catalogue.ts';
 import { counted } from '../src/money/in-words.ts';
 import { createChainTables } from './chains/chain-tables.ts';
 import { createSecretTable } from './secret.ts';
-import { shopsDataDir } from './shops-data-dir.ts';
+
+interface DataPlace {
+  readonly dataDir: string;
+  /** Set if the operator runs PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+}
+
+/** A shop belongs to the ledger that pays it, so each database in a shared folder has its own shop. */
+export function shopsDataDir({ dataDir, databaseUrl }: DataPlace): string {
+  if (databaseUrl === undefined) return dataDir;
+  const { host, pathname } = new URL(databaseUrl);
+  return join(dataDir, 'databases', createHash('sha256').update(`${host}${pathname}`).digest('hex').slice(0, 16));
+}
 
 // The only file of the sandbox that the service imports. Slow modules are loaded on use, so that a command which needs only the
 // database does not load the chains.

@@ -1,7 +1,7 @@
 import { existsSync, lchownSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Refusal } from '../src/kernel/refusal.ts';
-import { commandOf } from './processes.ts';
+import { commandOf } from './data-dir.ts';
 
 /**
  * DATA_DIR may contain another PostgreSQL in a folder of the same name. This file marks the sandbox's own, and the sandbox

@@ -23,9 +23,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../src/kernel/refusal.ts';
+import { commandOf, endProcess } from './data-dir.ts';
 import { halfMadeIn, markAsOwn, refuseOthersPostgres } from './own-postgres.ts';
 import { chooseDemotion, type Demotion } from './privileges.ts';
-import { commandOf, endProcess } from './processes.ts';
 
 const run = promisify(execFile);
 const user = 'paywright';

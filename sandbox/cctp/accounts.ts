@@ -1,6 +1,15 @@
 import { keccak256, toHex } from 'viem';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 
+/** Owns the pools' liquidity and trades in them. Its key is public and worth nothing outside a sandbox. */
+export const marketMaker = privateKeyToAccount(keccak256(toHex('Paywright sandbox: the market maker')));
+
+/** Receives the payments and submits them. Its key is public and worth nothing outside a sandbox. */
+export const sellerAccount = privateKeyToAccount(keccak256(toHex('Paywright sandbox: the seller of forecasts')));
+
+/** Owns all native coin at genesis and may mint every token. Its key is public and worth nothing outside a sandbox. */
+export const mintAccount = privateKeyToAccount(keccak256(toHex('Paywright sandbox: the mint')));
+
 /** The two attesters, sorted by address like their signatures. Their keys are public and worth nothing outside a sandbox. */
 export const attesters: readonly PrivateKeyAccount[] = ['first', 'second']
   .map((name) => accountOf(`Paywright sandbox: the ${name} attester`))

@@ -1,10 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { encodeFunctionData, type Hex, isHex, parseAbi, size, zeroHash } from 'viem';
 import { cctp } from '../../src/chains/cctp.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
+import { readBody } from '../chains/local-callers.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
 import { attesters } from './accounts.ts';
 import {
+  type AttestationBehaviour,
+  attestationBehaviour,
   badRequest,
   completed,
   failure,
@@ -14,9 +19,88 @@ import {
   type ServiceAnswer,
   tooMany,
 } from './attestation-answers.ts';
-import { type AttestationBehaviour, attestationBehaviour } from './attestation-behaviour.ts';
 import { findByNonce, hasNonce, messagesOf } from './burn-messages.ts';
-import { RequestLimit } from './request-limit.ts';
+
+/** Lets tests set the service's behaviour and read its counters. The real service has no such path. */
+export const behaviourPath = '/attestation-behaviour';
+
+/** The service shares its port with the chains. */
+export function isForAttestations(request: IncomingMessage): boolean {
+  const path = pathOf(request);
+  return path.startsWith('/v2/') || path === behaviourPath;
+}
+
+export async function serveAttestations(
+  service: AttestationService,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const body = (await readBody(request)) ?? '';
+  if (pathOf(request) === behaviourPath) return sayBehaviour(service, { request, response, body });
+  const answer = await service.answer(new URL(request.url ?? '/', 'http://attestations'));
+  // The connection stays open until the client or the server closes it.
+  if (answer === 'hang') return;
+  if (answer === 'disconnect') {
+    response.destroy();
+    return;
+  }
+  const id = request.headers['x-request-id'] ?? randomUUID();
+  response.writeHead(answer.status, { 'content-type': 'application/json', 'x-request-id': id }).end(answer.body);
+}
+
+interface BehaviourRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly body: string;
+}
+
+function sayBehaviour(service: AttestationService, { request, response, body }: BehaviourRequest): void {
+  const say = (status: number, content: object) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content));
+  };
+  try {
+    if (request.method === 'PUT') service.behave(JSON.parse(body));
+    say(200, { behaviour: service.behaviour, asked: service.asked });
+  } catch (error) {
+    say(400, { code: 400, message: (error as Error).message });
+  }
+}
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.replace(/\?.*$/, '');
+}
+
+/** A rate limit per second. Exceeding it blocks all requests for a while. */
+class RequestLimit {
+  readonly #clock: Clock;
+  #recent: number[] = [];
+  #blockedUntil = 0;
+  total = 0;
+  mostInOneSecond = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  letsIn({ mostPerSecond, blockedMs }: { mostPerSecond: number; blockedMs: number }): boolean {
+    const now = this.#clock.now();
+    this.#recent = this.#recent.filter((time) => time > now - 1_000);
+    this.#recent.push(now);
+    this.total++;
+    this.mostInOneSecond = Math.max(this.mostInOneSecond, this.#recent.length);
+    if (now < this.#blockedUntil) return false;
+    if (this.#recent.length <= mostPerSecond) return true;
+    this.#blockedUntil = now + blockedMs;
+    return false;
+  }
+
+  forget(): void {
+    this.#recent = [];
+    this.#blockedUntil = 0;
+    this.total = 0;
+    this.mostInOneSecond = 0;
+  }
+}
 
 /** Circle's attestation service for the local chains, with the response formats of its published API. */
 export interface AttestationService {

@@ -13,8 +13,7 @@ import {
 } from 'viem';
 import { burnLayout, cctp, messageLayout, standardFinality, tokenMessengerAbi } from '../../src/chains/cctp.ts';
 import { chains } from '../../src/money/catalogue.ts';
-import { askChain } from '../chains/ask-chain.ts';
-import type { LocalChain } from '../chains/local-chain.ts';
+import { askChain, type LocalChain } from '../chains/local-chain.ts';
 
 interface Log {
   readonly address: Hex;

@@ -3,8 +3,7 @@ import { cctp } from '../../src/chains/cctp.ts';
 import { type ChainId, chainIds, chains } from '../../src/money/catalogue.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
 import { allowMinting } from '../chains/place-tokens.ts';
-import { codeOf, slotOf } from '../compiled-contracts.ts';
-import { listed, mapped, type StorageWrite, setCode, setStorage } from '../storage.ts';
+import { codeOf, listed, mapped, type StorageWrite, setCode, setStorage, slotOf } from '../compiled-contracts.ts';
 import { attesters, feeRecipient, protocolAccount } from './accounts.ts';
 
 const messageVersion = 1;

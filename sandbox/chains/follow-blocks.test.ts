@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/kernel/log/logger.ts';
+import { mintAccount } from '../cctp/accounts.ts';
 import type { AttestationService } from '../cctp/attestation-service.ts';
 import { followBlocks } from './follow-blocks.ts';
 import { openLocalChain } from './local-chain.ts';
-import { mintAccount } from './mint-account.ts';
 import { startRpcServer } from './rpc-server.ts';
 
 async function* noPast() {}

@@ -4,7 +4,7 @@ import type { Database } from '../../src/kernel/db/database.ts';
 import { tryHoldLock } from '../../src/kernel/db/locks.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { homeChain } from '../../src/money/catalogue.ts';
-import { type ChainUrls, findPublished } from './published-urls.ts';
+import { type ChainUrls, findPublished } from './chain-tables.ts';
 import { type RunningChains, runChains } from './run-chains.ts';
 
 /** Identifies the session in pg_stat_activity. */

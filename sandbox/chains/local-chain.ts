@@ -2,14 +2,38 @@ import { EventEmitter, once } from 'node:events';
 import { type Hex, isHex, keccak256 } from 'viem';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { type ChainId, chains } from '../../src/money/catalogue.ts';
-import { followEntry, initialState, planEntry } from './chain-state.ts';
+import { type ChainState, dueTime, followEntry, initialState, planEntry, toQuantity } from './chain-state.ts';
 import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
-import { executeEntry } from './execute-entry.ts';
+import { executeEntry, replayJournal, result } from './execute-entry.ts';
 import type { Journal, JournalEntry } from './journal.ts';
-import { isBlockMissing } from './let-time-pass.ts';
 import { orderSends } from './order-sends.ts';
-import { replayJournal } from './replay-journal.ts';
 import { canonicalMethod } from './rpc-methods.ts';
+
+interface AwaitedTime {
+  /** The block time that a caller waits for. */
+  readonly until: unknown;
+  /** The time of a block that is about to be mined anyway. */
+  readonly plannedTime: number;
+  readonly nowSeconds: number;
+}
+
+/**
+ * Local chains mine only on a transaction, so on a quiet chain no deadline would ever pass. Returns whether an empty block is
+ * needed: the clock has reached the awaited time, but no block has. A caller that controls the next block itself, with automine
+ * off or a set time, is not interfered with.
+ */
+async function isBlockMissing(
+  node: EvmNode,
+  state: ChainState,
+  { until, plannedTime, nowSeconds }: AwaitedTime,
+): Promise<boolean> {
+  const time = Number(toQuantity(until));
+  if (!state.automine || state.nextBlockTime !== undefined) return false;
+  if (time <= plannedTime || time > dueTime(state, nowSeconds)) return false;
+  // From the node and not from our state, because a reverted chain has an older block again.
+  const latest = await result<{ timestamp: string }>(node, 'eth_getBlockByNumber', ['latest', false]);
+  return Number(latest.timestamp) < time;
+}
 
 /** A chain in this process. Every change is journaled before it is applied. */
 export interface LocalChain {
@@ -159,4 +183,36 @@ async function isKnown(node: EvmNode, raw: unknown): Promise<boolean> {
   if (!isHex(raw)) throw new RangeError('a raw transaction must be hexadecimal');
   const outcome = await node.call('eth_getTransactionByHash', [keccak256(raw)]);
   return 'result' in outcome && outcome.result !== null;
+}
+
+/** Sends a read call and throws on an error. */
+export async function askChain<Result>(
+  chain: LocalChain,
+  method: string,
+  params: readonly unknown[] = [],
+): Promise<Result> {
+  const outcome = await chain.request({ method, params });
+  if ('error' in outcome) throw new Error(`${method} on ${chain.id}: ${outcome.error.message}`);
+  return outcome.result as Result;
+}
+
+/**
+ * Runs the calls in one journal write while the chain accepts unsigned transactions of this account. Throws if one of them fails.
+ */
+export async function requestAllAs(
+  chain: LocalChain,
+  account: Hex,
+  calls: readonly RpcCall[],
+  failure: string,
+): Promise<void> {
+  const outcomes = await chain.requestAll([
+    { method: 'hardhat_impersonateAccount', params: [account] },
+    ...calls,
+    { method: 'hardhat_stopImpersonatingAccount', params: [account] },
+  ]);
+  for (const outcome of outcomes) if ('error' in outcome) throw new Error(`${failure}: ${outcome.error.message}`);
+}
+
+export async function isFree(chain: LocalChain, address: Hex): Promise<boolean> {
+  return (await askChain<Hex>(chain, 'eth_getCode', [address, 'latest'])) === '0x';
 }

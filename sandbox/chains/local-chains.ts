@@ -1,18 +1,71 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type PublicClient, toHex } from 'viem';
+import { request } from 'undici';
+import {
+  createTransport,
+  HttpRequestError,
+  type HttpTransport,
+  type PublicClient,
+  RpcRequestError,
+  TimeoutError,
+  toHex,
+} from 'viem';
 import { discreetHttp } from '../../src/chains/discreet-transport.ts';
 import type { NetworkSettings } from '../../src/chains/network.ts';
 import type { Database } from '../../src/kernel/db/database.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { type ChainId, chainIds, homeChain } from '../../src/money/catalogue.ts';
-import { createChainTables } from './chain-tables.ts';
+import { attestationUrlOf, type ChainUrls, createChainTables, findPublished } from './chain-tables.ts';
 import { createFaucet, type Faucet } from './faucet.ts';
 import { type BlockFollower, followBlocks } from './follow-blocks.ts';
 import { keepChains } from './keep-chains.ts';
-import { localHttp } from './local-transport.ts';
-import { attestationUrlOf, type ChainUrls, findPublished } from './published-urls.ts';
 import { eurcOnPolygon } from './tokens.ts';
+
+interface RpcReply {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+const headers = { 'content-type': 'application/json' };
+
+/**
+ * JSON-RPC to a local chain. viem's transport builds a Request, a Response and a stream per call, which costs more CPU than the
+ * call itself. Real nodes still use viem's: they redirect, compress, and have secret URLs.
+ */
+function localHttp(url: string, timeoutMs: number): HttpTransport {
+  let lastId = 0;
+
+  async function ask({ method, params }: { readonly method: string; readonly params?: unknown }): Promise<unknown> {
+    const body = { method, params };
+    const text = JSON.stringify({ jsonrpc: '2.0', id: ++lastId, ...body }, bigintAsText);
+    const { error, result } = await post(text).catch((cause: Error) => {
+      if (cause instanceof HttpRequestError) throw cause;
+      throw cause.name === 'TimeoutError'
+        ? new TimeoutError({ body, url })
+        : new HttpRequestError({ body, cause, url });
+    });
+    if (error) throw new RpcRequestError({ body, error, url });
+    return result;
+  }
+
+  async function post(body: string): Promise<RpcReply> {
+    const answer = await request(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(timeoutMs) });
+    const text = await answer.body.text();
+    if (answer.statusCode === 200) return JSON.parse(text) as RpcReply;
+    throw new HttpRequestError({ details: text.slice(0, 500), status: answer.statusCode, url });
+  }
+
+  // The list of URLs decides about retries.
+  return (() =>
+    createTransport(
+      { key: 'http', name: 'HTTP JSON-RPC', type: 'http', request: ask as never, retryCount: 0, timeout: timeoutMs },
+      { url },
+    )) as unknown as HttpTransport;
+}
+
+function bigintAsText(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
+}
 
 /** The sandbox's chains, in this or another process. */
 export interface LocalChains {

@@ -1,9 +1,34 @@
-import { encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi, toHex } from 'viem';
-import { mapped, setCode, setStorage, shortString } from '../storage.ts';
+import { encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi, toHex, zeroHash } from 'viem';
+import { mintAccount } from '../cctp/accounts.ts';
+import { codeOf, mapped, type StorageWrite, setCode, setStorage, shortString, slotOf } from '../compiled-contracts.ts';
 import { contractCode, fiatTokenAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
-import { mintAccount } from './mint-account.ts';
-import type { MintedToken, WrappedCoin } from './tokens.ts';
+import type { BridgedToken, MintedToken, WrappedCoin } from './tokens.ts';
+
+const adminRole = zeroHash;
+const depositorRole = keccak256(toHex('DEPOSITOR_ROLE'));
+
+/** Places a token of Polygon's bridge. Like CCTP it is written without transactions; the mint account is its depositor. */
+export function placeCoin({ address, contract, name, symbol, decimals }: BridgedToken): RpcCall[] {
+  const slot = (variable: string) => slotOf(contract, variable);
+  const writes: StorageWrite[] = [
+    [slot('name'), shortString(name)],
+    [slot('symbol'), shortString(symbol)],
+    [slot('decimals'), decimals],
+    roleOf(contract, adminRole, mintAccount.address),
+    roleOf(contract, depositorRole, mintAccount.address),
+  ];
+  return [setCode(address, codeOf(contract)), ...writes.map((write) => setStorage(address, write))];
+}
+
+/** Adds another depositor, without a transaction. */
+export function allowDeposits({ address, contract }: BridgedToken, depositor: Hex): RpcCall {
+  return setStorage(address, roleOf(contract, depositorRole, depositor));
+}
+
+function roleOf(contract: BridgedToken['contract'], role: Hex, account: Hex): StorageWrite {
+  return [mapped(mapped(slotOf(contract, 'hasRole'), role), account), 1];
+}
 
 const fiatTokenAbi = parseAbi([
   'function initialize(string tokenName, string tokenSymbol, string tokenCurrency, uint8 tokenDecimals, address newMasterMinter, address newPauser, address newBlacklister, address newOwner)',

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { type Hex, parseGwei } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { expect, test } from 'vitest';
+import { mintAccount } from '../cctp/accounts.ts';
 import { createEvmNode } from './evm-node.ts';
 import { result } from './execute-entry.ts';
 import type { JournalEntry } from './journal.ts';
 import { type LocalChain, openLocalChain } from './local-chain.ts';
-import { mintAccount } from './mint-account.ts';
 
 const genesisTime = 1_750_000_000;
 const ada = privateKeyToAccount(`0x${'11'.repeat(32)}`);

@@ -1,14 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
-import type { AttestationService } from '../cctp/attestation-service.ts';
-import { isForAttestations, serveAttestations } from '../cctp/serve-attestations.ts';
+import { type AttestationService, isForAttestations, serveAttestations } from '../cctp/attestation-service.ts';
 import { closeServer, listenLocally } from '../local-server.ts';
 import type { RpcCall, RpcOutcome } from './evm-node.ts';
 import { limitCall, runsCode } from './limit-call.ts';
-import { findIntrusion, isJson } from './local-callers.ts';
+import { findIntrusion, isJson, readBody } from './local-callers.ts';
 import type { LocalChain } from './local-chain.ts';
-import { readBody } from './read-body.ts';
 
 const mostInBatch = 100;
 

@@ -4,10 +4,10 @@ import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { HostAndPort } from '../../src/kernel/outgoing/private-hosts.ts';
 import { homeChain } from '../../src/money/catalogue.ts';
 import { encodeHeader, headerNames } from '../../src/x402/wire/header.ts';
-import { networkName } from '../../src/x402/wire/networks.ts';
+import { networkName } from '../../src/x402/wire/payment.ts';
+import { sellerAccount } from '../cctp/accounts.ts';
 import type { LocalChains } from '../chains/local-chains.ts';
 import { closeServer, listenLocally } from '../local-server.ts';
-import { sellerAccount } from './account.ts';
 import { createTaking } from './take-payment.ts';
 
 /** A reserved name (RFC 2606), so that no real seller is meant. */

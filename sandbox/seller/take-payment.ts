@@ -3,11 +3,16 @@ import { tokenAbi } from '../../src/chains/abi.ts';
 import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import type { Network, Token } from '../../src/chains/network.ts';
 import { decodeHeader, headerNames } from '../../src/x402/wire/header.ts';
-import { networkName, type X402Version } from '../../src/x402/wire/networks.ts';
-import { exactPayload, payment1, payment2 } from '../../src/x402/wire/payment.ts';
-import type { Receipt } from '../../src/x402/wire/receipt.ts';
+import {
+  exactPayload,
+  networkName,
+  payment1,
+  payment2,
+  type Receipt,
+  type X402Version,
+} from '../../src/x402/wire/payment.ts';
+import { sellerAccount } from '../cctp/accounts.ts';
 import type { Faucet } from '../chains/faucet.ts';
-import { sellerAccount } from './account.ts';
 
 export interface TakingParts {
   readonly network: Network;

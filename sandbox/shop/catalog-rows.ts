@@ -1,4 +1,4 @@
-import type { Drawing } from './pictures/drawing.ts';
+import type { Drawing } from './pictures/forms.ts';
 
 /** Fields with a common default. */
 export interface ProductExtras {

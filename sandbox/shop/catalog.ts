@@ -1,5 +1,12 @@
 import { catalogRows, type ProductExtras } from './catalog-rows.ts';
-import type { Drawing } from './pictures/drawing.ts';
+import type { Drawing } from './pictures/forms.ts';
+
+export function priceText({ cents, currency }: Pick<ShopProduct, 'cents' | 'currency'>): string {
+  return `${currency === 'USD' ? '$' : '€'}${(cents / 100).toFixed(2)}`;
+}
+
+export const productPath = ({ slug }: Pick<ShopProduct, 'slug'>) => `/products/${slug}`;
+export const picturePath = ({ slug }: Pick<ShopProduct, 'slug'>) => `/pictures/${slug}.png`;
 
 /** A product of the demo shop. Prices include tax. */
 export interface ShopProduct extends ProductExtras {

@@ -6,8 +6,8 @@ import { catalog } from './catalog.ts';
 import { openCheckout } from './checkout/open-checkout.ts';
 import type { ShopSwitches } from './checkout/switches.ts';
 import { keepShop } from './keep-shop.ts';
+import { createClosedShop, createDemoShop, demoDomain } from './shop.ts';
 import { startShop } from './shop-server.ts';
-import { createClosedShop, createDemoShop, demoDomain } from './shops.ts';
 
 /** A shop's domain for searches, and its URL for a local browser. */
 interface OpenShop {

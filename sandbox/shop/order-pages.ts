@@ -1,9 +1,7 @@
-import { type Html, html } from '../../src/web/html.ts';
-import { linePrice } from './checkout/price-session.ts';
-import type { Order, Session, SessionLine } from './checkout/session.ts';
-import { framePage } from './frame-page.ts';
+import { Html, html } from '../../src/web/html.ts';
+import { picturePath, priceText, productPath } from './catalog.ts';
+import { linePrice, type Order, type Session, type SessionLine } from './checkout/session.ts';
 import type { ShopReply } from './message.ts';
-import { picturePath, priceText, productPath } from './product-links.ts';
 import type { Shop } from './shop.ts';
 
 const mostShown = 100;
@@ -71,4 +69,38 @@ function sumText(cents: number, { currency }: Pick<Order, 'currency'>): string {
 function dateText(at: number): string {
   const text = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(at);
   return `${text} UTC`;
+}
+
+/** A page of the shop, with its JSON-LD. */
+export function framePage(shop: Shop, title: string, content: Html, data: object | false = false): ShopReply {
+  const markup = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<meta property="og:site_name" content="${shop.name}">
+${shop.products.slice(0, 1).map((product) => html`<link rel="icon" type="image/png" href="${picturePath(product)}">`)}
+<link rel="stylesheet" href="/shop.css">
+${data !== false && html`<script type="application/ld+json">${asScript(data)}</script>`}
+</head>
+<body>
+<header class="shop-bar"><a class="shop-name" href="/">${shop.name}</a>
+<div class="shop-tools">${shop.checkout && html`<a href="/orders">Orders</a>`}
+${
+  shop.ways.includes('json-ld') &&
+  html`<form role="search" action="/search"><input type="search" name="q" aria-label="Search the shop" placeholder="Search" required></form>`
+}</div></header>
+<main id="main">${content}</main>
+<footer><p>${shop.name} is a demo shop of the Paywright sandbox. Its prices include tax, and nothing in it is real.</p></footer>
+</body>
+</html>
+`;
+  return { status: 200, type: 'text/html; charset=utf-8', body: markup.toString() };
+}
+
+/** In a script element only "<" can be read as markup. */
+function asScript(data: object): Html {
+  return new Html(JSON.stringify(data).replaceAll('<', '\\u003c'));
 }

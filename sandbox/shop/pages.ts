@@ -1,9 +1,7 @@
 import { type Html, html, type Part } from '../../src/web/html.ts';
-import { findInCatalog, type ShopProduct, variantsOf } from './catalog.ts';
-import { framePage } from './frame-page.ts';
+import { findInCatalog, picturePath, priceText, productPath, type ShopProduct, variantsOf } from './catalog.ts';
 import type { ShopReply } from './message.ts';
-import { answerOrderPage } from './order-pages.ts';
-import { picturePath, priceText, productPath } from './product-links.ts';
+import { answerOrderPage, framePage } from './order-pages.ts';
 import type { Shop, ShopRequest } from './shop.ts';
 import { describeProduct, describeResults, describeSite } from './ways/json-ld.ts';
 

@@ -1,7 +1,41 @@
 import type { SearchWay } from '../../src/app/sandbox-port.ts';
-import type { ShopProduct } from './catalog.ts';
+import { catalog, type ShopProduct } from './catalog.ts';
 import type { Checkout } from './checkout/open-checkout.ts';
 import type { ShopMessage } from './message.ts';
+
+/** Reserved names (RFC 2606), so that no real shop is meant. */
+export const demoDomain = 'demo-shop.example';
+const closedDomain = 'closed-shop.example';
+
+export function createDemoShop({
+  ways,
+  checkout,
+}: {
+  readonly ways: readonly SearchWay[];
+  readonly checkout: Checkout;
+}): Shop {
+  return {
+    name: 'Harbour & Hearth',
+    tagline: 'Useful things, made by people we know.',
+    domain: demoDomain,
+    get products() {
+      return checkout.products();
+    },
+    ways,
+    checkout,
+  };
+}
+
+/** A shop that can be searched but takes no orders. */
+export function createClosedShop(): Shop {
+  return {
+    name: 'The Quiet Shelf',
+    tagline: 'Only to look at, for the time being.',
+    domain: closedDomain,
+    products: catalog.filter(({ category }) => category === 'Desk' || category === 'Pantry'),
+    ways: ['woocommerce', 'json-ld'],
+  };
+}
 
 export interface Shop {
   readonly name: string;

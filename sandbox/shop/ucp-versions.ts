@@ -1,3 +1,6 @@
+import type { z } from 'zod';
+import { plainIssue } from '../../src/kernel/http/plain-issue.ts';
+
 /** Supported UCP versions. The newest is at the usual path and links to the previous one. */
 export const newest = '2026-08-25';
 export const before = '2026-04-08';
@@ -19,3 +22,15 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** Reads untrusted JSON as an object. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null ? (value as Fields) : {};
+
+/** Parses the value, or throws the given error for the first issue. */
+export function readAs<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  toError: (path: string, why: string) => Error,
+): z.output<Schema> {
+  const parsed = schema.safeParse(value, { error: plainIssue });
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw toError(issue?.path.join('.') ?? '', issue?.message ?? 'cannot be read');
+}

@@ -1,9 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, type Hex, parseAbi, slice, toHex } from 'viem';
-import { uniswap } from '../../src/chains/uniswap.ts';
-import { askChain, requestAllAs } from '../chains/ask-chain.ts';
-import type { LocalChain } from '../chains/local-chain.ts';
-import { marketMaker } from './accounts.ts';
+import { uniswap } from '../../src/chains/abi.ts';
+import type { Logger } from '../../src/kernel/log/logger.ts';
+import { marketMaker } from '../cctp/accounts.ts';
+import { askChain, type LocalChain, requestAllAs } from '../chains/local-chain.ts';
 import { type Pool, pools, tradedTokens, worth } from './pools.ts';
+
+const lookEveryMs = 2_000;
+
+interface RunningMarketMaker {
+  stop(): Promise<void>;
+}
+
+/** Checks the pools regularly. It is stateless and runs in the process that runs the chains. */
+export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarketMaker {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await bringBackPrices(chain);
+      } catch (err) {
+        if (!signal.aborted) logger.warn({ err }, 'the market maker could not correct prices');
+      }
+      await sleep(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
 
 /** A price that deviates more than this from its reference is corrected. */
 const strayedPerMille = 5n;

@@ -1,17 +1,53 @@
-import { encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAddress } from 'viem';
-import { uniswap, uniswapMulticall } from '../../src/chains/uniswap.ts';
+import { concat, encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex, zeroAddress } from 'viem';
+import { uniswap, uniswapMulticall } from '../../src/chains/abi.ts';
 import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import { chains, coins, homeChain } from '../../src/money/catalogue.ts';
-import { askChain, isFree, requestAllAs } from '../chains/ask-chain.ts';
+import { marketMaker } from '../cctp/accounts.ts';
 import { readArtifact } from '../chains/contract-code.ts';
-import type { RpcCall } from '../chains/evm-node.ts';
-import type { LocalChain } from '../chains/local-chain.ts';
-import { allowMinting } from '../chains/place-tokens.ts';
+import { createEvmNode, type EvmNode, type RpcCall } from '../chains/evm-node.ts';
+import { result } from '../chains/execute-entry.ts';
+import { askChain, isFree, type LocalChain, requestAllAs } from '../chains/local-chain.ts';
+import { allowDeposits, allowMinting } from '../chains/place-tokens.ts';
 import { bridgedTokens } from '../chains/tokens.ts';
-import { allowDeposits } from '../coins/place-coin.ts';
-import { marketMaker } from './accounts.ts';
-import { constructAll } from './construct.ts';
+import { setCode, setStorage } from '../compiled-contracts.ts';
 import { type Pool, pools, type Traded, tickSpacings, tradedTokens, worth } from './pools.ts';
+
+interface Construction {
+  readonly address: Hex;
+  readonly creation: Hex;
+  /** The constructor's arguments, all addresses. */
+  readonly given: readonly Hex[];
+}
+
+interface StateChange {
+  readonly post: Readonly<Record<string, { readonly storage?: Readonly<Record<string, Hex>> }>>;
+}
+
+/**
+ * The calls that place contracts as their constructors would leave them. Each constructor runs on a temporary node at the final
+ * address: it returns the code with immutables, and a trace gives the storage that it wrote. The chain itself sees no
+ * transaction.
+ */
+async function constructAll(
+  constructions: readonly Construction[],
+  { chainId, by }: { readonly chainId: number; readonly by: Hex },
+): Promise<RpcCall[]> {
+  const node = await createEvmNode({ chainId, genesisTime: 0, richAccount: by });
+  const calls: RpcCall[] = [];
+  for (const construction of constructions) calls.push(...(await construct(node, construction, by)));
+  return calls;
+}
+
+async function construct(node: EvmNode, { address, creation, given }: Construction, by: Hex): Promise<RpcCall[]> {
+  const data = concat([creation, ...given.map((argument) => pad(argument))]);
+  await result(node, 'hardhat_setCode', [address, data]);
+  const call = { from: by, to: address, gas: toHex(30_000_000) };
+  const code = await result<Hex>(node, 'eth_call', [call, 'latest']);
+  const tracer = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
+  const { post } = await result<StateChange>(node, 'debug_traceCall', [call, 'latest', tracer]);
+  const written = Object.entries(post[address.toLowerCase()]?.storage ?? {});
+  return [setCode(address, code), ...written.map(([slot, value]) => setStorage(address, [BigInt(slot), value]))];
+}
 
 /** Real addresses that only the sandbox needs. */
 export const positionManager: Hex = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88';

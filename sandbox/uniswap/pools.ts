@@ -1,5 +1,5 @@
 import { encodeAbiParameters, getCreate2Address, type Hex, keccak256, parseUnits } from 'viem';
-import { uniswap } from '../../src/chains/uniswap.ts';
+import { uniswap } from '../../src/chains/abi.ts';
 import { assets, type Coin, chains, coins, homeChain } from '../../src/money/catalogue.ts';
 
 /** The traded assets, by the service's names. */

@@ -4,32 +4,53 @@ import type { GatherHook } from '../kernel/hook.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import type { Saga } from '../kernel/sagas/define-saga.ts';
-import { defineSettings, wholeNumber } from '../kernel/settings.ts';
+import { defineSettings, type Mode, wholeNumber } from '../kernel/settings.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AccountChanges } from './account-changes.ts';
 import { accountEvents } from './account-events.ts';
 import { closeAccount } from './closing/close-account.ts';
 import { accountClosing, beforeAccountClosing, underWay } from './closing/on-account-closing.ts';
-import { addAccountCommands } from './commands.ts';
-import { askEmailChange } from './emails/ask-email-change.ts';
-import { confirmEmailChange } from './emails/confirm-email-change.ts';
-import { addGiveKeyCommand } from './keys/give-key-command.ts';
-import { addKeyCommands } from './keys/key-commands.ts';
+import { addAccountCommands, addResetCommand } from './commands.ts';
+import { askEmailChange, confirmEmailChange } from './emails/ask-email-change.ts';
+import { addGiveKeyCommand, addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
-import { type AccountLimits, accountLimits } from './limit-settings.ts';
 import type { AccountParts } from './parts.ts';
-import { askReset } from './passwords/ask-reset.ts';
 import { changePassword } from './passwords/change-password.ts';
 import { confirmReset } from './passwords/confirm-reset.ts';
-import { type MailResetParts, mailResetHandler } from './passwords/mail-reset.ts';
-import { createNoteFailure } from './passwords/note-failure.ts';
+import { askReset, type MailResetParts, mailResetHandler, type ResetLimits } from './passwords/mail-reset.ts';
 import { createPasswords, type PasswordCost } from './passwords/passwords.ts';
-import { addResetCommand } from './passwords/reset-command.ts';
+import { createNoteFailure } from './passwords/require-password.ts';
 import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
 import { createRegister, type WalletSource } from './register.ts';
 import { accountRoutes } from './routes.ts';
-import { createVerification } from './verification.ts';
+import { type CodeLimits, createVerification } from './verification.ts';
+
+interface AccountLimits {
+  readonly codeLimits: CodeLimits;
+  readonly resetLimits: ResetLimits;
+  /** The wait after wrong passwords from one network for one account grows up to this. */
+  readonly longestDelayMs: number;
+  /** New accounts on a day (UTC) from one address network; 0 is without a limit. */
+  readonly registrationsPerNetwork: number;
+}
+
+/** Bounds what strangers can make the service send, and how fast they can guess passwords. A test may replace any of them. */
+export function accountLimits(mode: Mode): AccountLimits {
+  return {
+    // A school or an office behind one address stays below 200; a sandbox has one user who tries things out.
+    registrationsPerNetwork: mode === 'live' ? 200 : 0,
+    codeLimits: {
+      // Each SMS costs money, and fraud sends many to one expensive country.
+      sms: { inAll: 1_000, perCountry: 200, perTarget: 5, perNetwork: 10 },
+      // Beyond them registration still works; the code is sent when it is asked for again.
+      mails: { inAll: 20_000, perCountry: 0, perTarget: 10, perNetwork: 100 },
+    },
+    resetLimits: { inAll: 5_000, perNetwork: 20, perMailbox: 3 },
+    // Below the patience of a browser. The right password is always taken.
+    longestDelayMs: 6_000,
+  };
+}
 
 const dayMs = 24 * 60 * 60_000;
 

@@ -1,4 +1,4 @@
-import { onlyRow, type Queryable } from '../kernel/db/database.ts';
+import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
 /**
@@ -51,4 +51,26 @@ export async function namesOf(
     [wanted],
   );
   return new Map(rows.map(({ id, handle, name }) => [id, { handle, name }]));
+}
+
+/**
+ * Why no account was found and what the recipient can do. The text is the same whether such an account exists or not,
+ * so an unverified email or phone number reveals nothing.
+ */
+export function explainNotFound(by: AccountIdentifier): string {
+  if ('handle' in by) return 'No account has this handle. Check the spelling: "PA-" followed by 8 letters or digits.';
+  const [noun, message, path] = 'email' in by ? ['email', 'mail', 'email'] : ['phone number', 'SMS', 'phone'];
+  return `No account has verified this ${noun}. If the recipient has an account, ask them to verify it with the code from our ${message} (POST /account/${path}/verify; POST /account/${path}/code sends a new code), or use their handle ("PA-…"), which always works.`;
+}
+
+/**
+ * Whether an account is frozen. The answer holds until the commit: a freeze locks the same row, so it either waits for
+ * this transaction or is seen here.
+ */
+export async function isFrozen(tx: Transaction, accountId: bigint): Promise<boolean> {
+  const { rows } = await tx.query<{ frozen: boolean }>(
+    'SELECT frozen_at IS NOT NULL AS frozen FROM accounts WHERE id = $1 FOR SHARE',
+    [accountId],
+  );
+  return rows[0]?.frozen === true;
 }

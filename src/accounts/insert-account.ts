@@ -1,5 +1,5 @@
-import { assignWallet } from '../custody/wallets/assign-wallet.ts';
 import type { NewWallet } from '../custody/wallets/provider.ts';
+import { assignWallet } from '../custody/wallets/user-wallets.ts';
 import type { Transaction } from '../kernel/db/database.ts';
 import { randomHandle } from '../kernel/ids/ids.ts';
 

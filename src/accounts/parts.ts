@@ -5,12 +5,10 @@ import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { Once } from '../ledger/idempotency.ts';
 import type { AccountChanges } from './account-changes.ts';
 import type { Closed, Closing } from './closing/close-account.ts';
-import type { EmailAsked, EmailWish } from './emails/ask-email-change.ts';
-import type { EmailConfirmation } from './emails/confirm-email-change.ts';
+import type { EmailAsked, EmailConfirmation, EmailWish } from './emails/ask-email-change.ts';
 import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
-import type { PasswordChange } from './passwords/change-password.ts';
+import type { PasswordChange, PasswordSet } from './passwords/change-password.ts';
 import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
-import type { PasswordSet } from './passwords/set-password.ts';
 import type { Registered, Registration } from './register.ts';
 import type { Verification } from './verification.ts';
 

@@ -1,15 +1,65 @@
+import { z } from 'zod';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
+import { limitOfTier } from '../kernel/http/rate-limits.ts';
+import type { RateLimitConfig } from '../kernel/rate-limit/rate-limit-config.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { type ChangedField, recordAccountChanged } from './account-events.ts';
-import { orRefuse } from './addresses/or-refuse.ts';
-import { readShippingAddress } from './addresses/shipping-address.ts';
+import { orRefuse, readShippingAddress } from './addresses/shipping-address.ts';
 import { type AuditActor, recordAudit } from './audit/record.ts';
-import { nextSteps } from './next-steps.ts';
 import { tellOwner } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
+
+export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
+
+/** Returns false when the account already has this tier. */
+export async function setTier(
+  tx: Transaction,
+  {
+    accountId,
+    tier: wanted,
+    by,
+  }: { readonly accountId: bigint; readonly tier: Caller['tier']; readonly by: AuditActor },
+): Promise<boolean> {
+  const { rowCount } = await tx.query('UPDATE accounts SET tier = $2 WHERE id = $1 AND tier <> $2', [
+    accountId,
+    wanted,
+  ]);
+  if (rowCount === 0) return false;
+  await recordAudit(tx, { accountId, action: 'tier.changed', by, details: { tier: wanted } });
+  await recordAccountChanged(tx, accountId, { fields: ['tier'], by });
+  return true;
+}
+
+export function describeLimit(limits: RateLimitConfig, of: Caller['tier']): string {
+  const limit = limitOfTier(limits, of);
+  return limit === 0 ? 'unlimited' : `${limit} requests per minute`;
+}
+
+interface Unproved {
+  /** Null when the account has no email. */
+  readonly email: string | null;
+  readonly emailVerified: boolean;
+  readonly pendingPhone?: string | null;
+}
+
+/** Says how to verify what is still unverified, in sentences for agents and people. Empty when everything is verified. */
+export function nextSteps({ email, emailVerified, pendingPhone = null }: Unproved): string[] {
+  const steps: string[] = [];
+  if (email !== null && !emailVerified) {
+    steps.push(
+      `Verify your email: send the 6-digit code from our mail to ${email} to POST /account/email/verify, as {"code": "123456"}. If no mail arrived or the code has expired, POST /account/email/code sends a new one. Until you verify it, others can find your account by handle but not by this email.`,
+    );
+  }
+  if (pendingPhone !== null) {
+    steps.push(
+      `Verify your phone number: send the 6-digit code from our SMS to ${pendingPhone} to POST /account/phone/verify, as {"code": "123456"}. POST /account/phone/code sends a new one. Until you verify it, others cannot find your account by this number.`,
+    );
+  }
+  return steps;
+}
 
 export interface Profile {
   readonly handle: string;

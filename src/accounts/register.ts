@@ -1,26 +1,66 @@
-import { orUnavailable } from '../custody/wallets/or-unavailable.ts';
+import { orUnavailable } from '../custody/wallets/errors.ts';
 import type { NewWallet, WalletProvider } from '../custody/wallets/provider.ts';
-import { dailyCaps } from '../kernel/daily-caps/caps.ts';
-import { capReached } from '../kernel/daily-caps/count-today.ts';
-import { type Database, type Transaction, violates } from '../kernel/db/database.ts';
+import { capReached, dailyCaps } from '../kernel/daily-caps/count-today.ts';
+import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
+import { type Database, type Queryable, type Transaction, violates } from '../kernel/db/database.ts';
 import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
-import { networksOf } from '../kernel/http/client-address.ts';
+import { limitsPerNetwork, networksOf } from '../kernel/http/client-address.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
+import type { Problem } from '../kernel/http/problem.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { recordAudit } from './audit/record.ts';
-import { type CountedRegistration, countRegistration, refuseRegistrationBeyondCap } from './count-registration.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount } from './insert-account.ts';
-import { type IssuedKey, issueKey } from './keys/issue-key.ts';
 import { tellEndOfKey } from './keys/key-lifetime.ts';
+import { type IssuedKey, issueKey } from './keys/make-key.ts';
 import { countMessage } from './messages/daily-caps.ts';
 import { isTooCommon } from './passwords/common-passwords.ts';
 import type { Passwords } from './passwords/passwords.ts';
 import type { PasswordGuard } from './passwords/require-password.ts';
-import { tellOfSignIn } from './tell-of-sign-in.ts';
+import { tellOfSignIn } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
+
+interface CountedRegistration {
+  readonly ip: string;
+  /** New accounts per day from one network; 0 is unlimited. */
+  readonly perNetwork: number;
+}
+
+/**
+ * Checks the cap before the password is hashed and a wallet is created. Only `countRegistration`, in the transaction,
+ * is binding.
+ */
+async function refuseRegistrationBeyondCap(db: Queryable, registration: CountedRegistration): Promise<void> {
+  for (const { scope, limit } of countedUnder(registration)) {
+    if ((await takenToday(db, scope)) >= limit) throw await tooMany(db);
+  }
+}
+
+/**
+ * Counts a new account in the transaction that inserts it, so that a failed registration is not counted. Call it late:
+ * other registrations from the same network wait for the commit.
+ */
+async function countRegistration(tx: Transaction, registration: CountedRegistration): Promise<void> {
+  for (const counted of countedUnder(registration)) {
+    if ((await takeToday(tx, counted)) === undefined) throw await tooMany(tx);
+  }
+}
+
+/** Always the narrower network first, so that two registrations cannot deadlock. */
+function countedUnder({ ip, perNetwork }: CountedRegistration) {
+  if (perNetwork === 0) return [];
+  return limitsPerNetwork(ip, perNetwork).map(({ network, limit }) => ({
+    scope: `registrations:network:${network}`,
+    limit,
+  }));
+}
+
+async function tooMany(db: Queryable): Promise<Problem> {
+  const seconds = await secondsLeftToday(db);
+  return accountErrors.too_many_registrations(undefined, { headers: { 'Retry-After': String(seconds) } });
+}
 
 export interface Registration {
   readonly email: string;

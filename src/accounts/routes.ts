@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { untrusted } from '../kernel/http/untrusted.ts';
-import { closeRoute } from './closing/close-route.ts';
 import { emailRoutes } from './emails/email-routes.ts';
 import { accountErrors } from './errors.ts';
-import { explainNotFound } from './explain-not-found.ts';
 import * as field from './fields.ts';
-import { findAccount } from './find-account.ts';
+import { explainNotFound, findAccount } from './find-account.ts';
 import { keyRoutes } from './keys/key-routes.ts';
-import { nextSteps } from './next-steps.ts';
 import type { AccountParts } from './parts.ts';
 import { passwordRoutes } from './passwords/password-routes.ts';
-import { exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
+import { nextSteps } from './profile.ts';
+import { closeRoute, exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
 import type { Registered } from './register.ts';
 
 const { exampleKey, shownKey } = field;

@@ -1,26 +1,41 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
-import { type GivenCommand, noteCommand } from '../accounts/audit/note-command.ts';
-import { operatorName } from '../accounts/audit/operator-name.ts';
-import { recordAudit } from '../accounts/audit/record.ts';
-import { isUnavailable } from '../kernel/db/database.ts';
+import { type GivenCommand, noteCommand, operatorName, recordAudit } from '../accounts/audit/record.ts';
+import { type Database, isUnavailable } from '../kernel/db/database.ts';
 import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
 import type { CommandTools } from '../kernel/feature.ts';
 import { createLogger, type Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import { rotateSecret } from '../kernel/secrets/rotate-secret.ts';
 import type { Config } from './config.ts';
 import type { CommandOptions } from './custody.ts';
 import { features } from './features.ts';
-import { hooksOf, type ListedFeature, ownSettings, sagasOf } from './listed-feature.ts';
+import { readGivenSecrets } from './given-secrets.ts';
+import { hooksOf, type ListedFeature, ownSettings, sagasOf, sealedOf } from './listed-feature.ts';
 import type { Roles, RunningPaywright } from './main.ts';
-import { migrateDatabase } from './migrate-database.ts';
 import type { CommandParts } from './parts.ts';
+import { migrateDatabase, openStore, openStoreDatabase, openStoreSecrets } from './prepare-database.ts';
 import { readConfig } from './read-config.ts';
 import { askOnTerminal, resetSandbox } from './reset-sandbox.ts';
-import { runRotation } from './run-rotation.ts';
 import { tellToStartOver } from './start-over.ts';
-import { openStore, openStoreDatabase, openStoreSecrets } from './store.ts';
-import { welcome } from './welcome.ts';
+
+interface RotationOptions {
+  readonly config: Config;
+  readonly db: Database;
+  readonly url: string;
+  readonly features: readonly ListedFeature[];
+  readonly say: (line: string) => void;
+}
+
+/** `paywright rotate-secret`. The service keeps running. */
+export async function runRotation({ config, db, url, features, say }: RotationOptions): Promise<void> {
+  const { current, old } = await readGivenSecrets(config, db);
+  if (old === undefined) {
+    throw new Refusal('PAYWRIGHT_SECRET_OLD is missing: set it to the secret that PAYWRIGHT_SECRET replaces.');
+  }
+  await rotateSecret({ db, url, old, fresh: current, sealed: sealedOf(features), say });
+  say('Everything is sealed with the new secret. Restart every process with PAYWRIGHT_SECRET only.');
+}
 
 const drainTimeoutMs = 15_000;
 
@@ -229,4 +244,23 @@ function explain(error: unknown): string {
   }
   if (code === '3D000') return 'The database named in DATABASE_URL does not exist.';
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function welcome({ mode, dataDir, databaseUrl }: Config, publicUrl: string): string {
+  if (mode === 'live') return `Paywright is live at ${publicUrl}/api`;
+  return `
+  Paywright is ready. This is a sandbox: the money is not real.
+
+    API        ${publicUrl}/api
+    Reference  ${publicUrl}/docs
+    State      ${databaseUrl === undefined ? dataDir : 'in the database that DATABASE_URL names'}
+
+  Open an account:
+
+    curl -s ${publicUrl}/api/agent/register \\
+      -H 'Content-Type: application/json' \\
+      -d '{"email":"ada@example.com","password":"correct horse","name":"Ada"}'
+
+  Press Ctrl-C to stop. LOG_LEVEL=info logs every request.
+`;
 }

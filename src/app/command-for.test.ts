@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { commandFor } from './command-for.ts';
+import { commandFor } from './start-over.ts';
 
 test.each([
   [resolve('.paywright'), 'npm start'],

@@ -7,10 +7,8 @@ import { createKeysProvider } from '../custody/adapters/keys/keys-provider.ts';
 import { treasury as treasuryFeature } from '../custody/treasury/feature.ts';
 import { openHouseWallets } from '../custody/wallets/house-wallets.ts';
 import { createPooledProvider } from '../custody/wallets/pool.ts';
-import type { WalletProvider } from '../custody/wallets/provider.ts';
-import type { SeedRotation } from '../custody/wallets/seed-rotation.ts';
-import type { UnknownTransactions } from '../custody/wallets/unknown-transactions.ts';
-import { beginChains } from '../custody/watch/begin-chains.ts';
+import type { SeedRotation, UnknownTransactions, WalletProvider } from '../custody/wallets/provider.ts';
+import { beginChains } from '../custody/watch/chain-cursor.ts';
 import { type Database, openDatabase } from '../kernel/db/database.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
@@ -21,8 +19,8 @@ import type { Config } from './config.ts';
 import { features as listed } from './features.ts';
 import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import type { CommandParts } from './parts.ts';
+import { openStoreSecrets } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
-import { openStoreSecrets } from './store.ts';
 
 /** The chains and the wallet provider that holds the keys. */
 export interface Custody {

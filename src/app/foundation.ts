@@ -1,40 +1,62 @@
 import type { CallLimits } from '../custody/adapters/circle/circle-client.ts';
 import { createDenyList } from '../custody/adapters/deny-list/deny-list.ts';
 import { denyList } from '../custody/adapters/deny-list/feature.ts';
-import { wakeStep } from '../custody/steps/look-at-steps.ts';
+import { wakeStep } from '../custody/steps/chain-step.ts';
 import { treasury } from '../custody/treasury/feature.ts';
 import { createGasCosts, freeGas, type GasCosts, type GasCostsParts } from '../custody/treasury/gas-costs.ts';
 import { createSilentChains } from '../custody/watch/silent-chains.ts';
 import { monotonicClock, systemClock } from '../kernel/clock.ts';
 import { claimDatabase } from '../kernel/db/claim-database.ts';
-import { openDatabase } from '../kernel/db/database.ts';
+import { openDatabase, type Queryable } from '../kernel/db/database.ts';
 import { usualPatience } from '../kernel/db/migration-lock.ts';
 import type { Logger } from '../kernel/log/logger.ts';
-import { portsOf } from '../kernel/outgoing/inner-ports.ts';
+import { metrics } from '../kernel/metrics/feature.ts';
+import type { MetricSource } from '../kernel/metrics/metric.ts';
+import type { CountedPool } from '../kernel/metrics/process-metrics.ts';
+import { createRequestMeter, type RequestMeter } from '../kernel/metrics/request-metrics.ts';
 import { createOutgoing } from '../kernel/outgoing/outgoing.ts';
-import { builtFile } from '../kernel/parser/built-file.ts';
-import { createParser } from '../kernel/parser/parser.ts';
+import { portsOf } from '../kernel/outgoing/private-hosts.ts';
+import { builtFile, createParser } from '../kernel/parser/parser.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
+import { type BatchMeter, createBatchMeter } from '../ledger/batcher.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
+import { createCoinbaseOnRamp } from '../payments/funding/adapters/coinbase/coinbase-on-ramp.ts';
+import { coinbase } from '../payments/funding/adapters/coinbase/feature.ts';
+import { moonpay } from '../payments/funding/adapters/moonpay/feature.ts';
+import { createMoonPayOnRamp } from '../payments/funding/adapters/moonpay/moonpay-on-ramp.ts';
+import type { OnRamp } from '../payments/funding/on-ramp.ts';
 import { createUniswapMarket } from '../payments/swaps/adapters/uniswap/uniswap-market.ts';
 import { withdrawals } from '../payments/withdrawals/feature.ts';
 import { merchantPlatforms } from '../shopping/adapters/platforms.ts';
 import { createUcpCheckouts } from '../shopping/adapters/ucp/checkout/shop-checkouts.ts';
-import { createAgentKey } from '../shopping/search/agent-key.ts';
+import { createAgentKey } from '../shopping/search/agent.ts';
 import { openShopping } from '../shopping/search/open-shopping.ts';
 import type { Config } from './config.ts';
 import { openCustody } from './custody.ts';
 import { features as listed } from './features.ts';
 import { eventsOf, hooksOf, type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
-import { type Meters, openMeters } from './meters.ts';
-import { openOnRamps } from './on-ramps.ts';
 import type { Parts } from './parts.ts';
-import { prepareDatabase } from './prepare-database.ts';
+import { openStore, openStoreDatabase, openStoreSecrets, prepareDatabase } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
 import { sandbox as sandboxFeature } from './sandbox-feature.ts';
+import type { OpenSandbox } from './sandbox-port.ts';
 import { tellToStartOver } from './start-over.ts';
-import { openStore, openStoreDatabase, openStoreSecrets } from './store.ts';
-import { warnOperator } from './warn-operator.ts';
+
+/** What a process measures of itself. Parts that open later add theirs. */
+interface Meters {
+  readonly requests: RequestMeter;
+  readonly batches: BatchMeter;
+  readonly pools: Map<string, CountedPool>;
+  readonly more: MetricSource[];
+  /** The ports of /metrics, which outgoing requests must not reach. */
+  readonly ports: number[];
+}
+
+/** Undefined when metrics are off; then nothing is measured. */
+function openMeters(config: Config): Meters | undefined {
+  if (settingsOf(config, metrics) === undefined) return undefined;
+  return { requests: createRequestMeter(), batches: createBatchMeter(), pools: new Map(), more: [], ports: [] };
+}
 
 /** The parts that every role and every feature use. */
 export interface Foundation extends Parts {
@@ -200,4 +222,28 @@ function openGasCosts(config: Config, parts: Pick<GasCostsParts, 'networks' | 'm
   if (config.mode === 'sandbox' && !settingsOf(config, sandboxFeature).chargeGas) return freeGas;
   const { untradedInUsdc } = settingsOf(config, treasury);
   return createGasCosts({ ...parts, untradedInUsdc, clock: monotonicClock });
+}
+
+/** The on-ramps of funding links: the sandbox's card company, and those that the operator has configured. */
+function openOnRamps(config: Config, sandbox: OpenSandbox | undefined): readonly OnRamp[] {
+  const clock = systemClock;
+  const [toCoinbase, toMoonPay] = [settingsOf(config, coinbase), settingsOf(config, moonpay)];
+  return [
+    ...(sandbox?.onRamp === undefined ? [] : [sandbox.onRamp]),
+    ...(toCoinbase === undefined ? [] : [createCoinbaseOnRamp({ ...toCoinbase, clock })]),
+    ...(toMoonPay === undefined ? [] : [createMoonPayOnRamp({ ...toMoonPay, clock })]),
+  ];
+}
+
+/** Logs every setting that the operator should look at, although the service starts with it. */
+async function warnOperator(db: Queryable, { mode, warnings }: Config, logger: Logger): Promise<void> {
+  for (const sentence of warnings) logger.warn(sentence);
+  if (mode !== 'live') return;
+  const { rows } = await db.query<{ isSuperuser: boolean }>(
+    'SELECT rolsuper AS is_superuser FROM pg_roles WHERE rolname = current_user',
+  );
+  if (rows[0]?.isSuperuser)
+    logger.warn(
+      'DATABASE_URL names a superuser: an attacker who takes over the service could do anything to the database',
+    );
 }

@@ -1,6 +1,6 @@
 import type { Feature } from '../kernel/feature.ts';
 import type { GatherHook } from '../kernel/hook.ts';
-import { refuseTwice } from '../kernel/refuse-twice.ts';
+import { refuseTwice } from '../kernel/refusal.ts';
 import type { Saga } from '../kernel/sagas/define-saga.ts';
 import { allSealed, type Sealed } from '../kernel/secrets/sealed.ts';
 import type { Settings } from '../kernel/settings.ts';

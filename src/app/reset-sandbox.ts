@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Refusal } from '../kernel/refusal.ts';
-import { commandFor } from './command-for.ts';
 import type { ListedFeature } from './listed-feature.ts';
 import { readConfig } from './read-config.ts';
 import { loadSandbox } from './sandbox.ts';
+import { commandFor } from './start-over.ts';
 
 export interface ResetOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

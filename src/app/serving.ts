@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { startAccountChanges } from '../accounts/account-changes.ts';
 import { accounts } from '../accounts/feature.ts';
-import { createKeyRing } from '../accounts/keys/key-ring.ts';
-import { createKeyUses } from '../accounts/keys/key-uses.ts';
+import { createKeyRing, createKeyUses } from '../accounts/keys/key-ring.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../kernel/clock.ts';
 import { addHealth, createReadiness } from '../kernel/http/health.ts';

@@ -1,6 +1,6 @@
+import { resolve } from 'node:path';
 import { ForeignSchema } from '../kernel/db/schema-version.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { commandFor } from './command-for.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -17,4 +17,11 @@ export function tellToStartOver(error: unknown, { mode, dataDir, databaseUrl }: 
   return new Refusal(
     `The sandbox in ${place} was created by another version of Paywright, and this version cannot use its database. Its money is not real: ${way}`,
   );
+}
+
+/** A command as the operator types it for this folder, with DATA_DIR where the folder is not the usual one. */
+export function commandFor(dataDir: string, command: string): string {
+  if (dataDir === resolve('.paywright')) return command;
+  const word = /^[\w./-]+$/.test(dataDir) ? dataDir : `'${dataDir.replaceAll("'", "'\\''")}'`;
+  return `DATA_DIR=${word} ${command}`;
 }

@@ -1,6 +1,6 @@
 import type { PublicClient } from 'viem';
 import { describe, expect, test } from 'vitest';
-import { doNodesAgree } from './agree.ts';
+import { doNodesAgree } from './find-receipt.ts';
 
 type Answer = 'yes' | 'no' | 'silent';
 

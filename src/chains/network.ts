@@ -14,6 +14,9 @@ import { discreetHttp } from './discreet-transport.ts';
 import { type FeeCeiling, usualCeiling } from './gas-fee-ceiling.ts';
 import { joinWitnesses, type Witness } from './witness.ts';
 
+/** The chains that no instance has reached for a while, so that requests which need one can be refused at once. */
+export type SilentChains = () => Promise<readonly ChainId[]>;
+
 export interface Token {
   readonly asset: Asset;
   readonly address: `0x${string}`;

@@ -99,3 +99,10 @@ export interface Feature<Named extends Partial<Needs> = object> {
     settings: Of<Named, 'settings'>,
   ) => readonly { stop(): Promise<void> }[];
 }
+
+/**
+ * Finds or creates the group of commands with this first word, because features of several rooms may add to one group.
+ */
+export function commandGroup(program: Command, name: string): Command {
+  return program.commands.find((command) => command.name() === name) ?? program.command(name);
+}

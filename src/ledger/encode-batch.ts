@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { newUuid } from '../kernel/ids/typeid.ts';
 import { type AccountId, assetCode } from './account-id.ts';
-import type { IdempotencyScope, Posting } from './posting.ts';
-import { toPostingUuid } from './posting-id.ts';
+import { type IdempotencyScope, type Posting, toPostingUuid } from './posting.ts';
 
 export interface EncodedBatch {
   /** The arguments of ledger.post, in order. */

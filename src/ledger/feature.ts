@@ -1,6 +1,42 @@
-import type { Database } from '../kernel/db/database.ts';
+import { z } from 'zod';
+import type { Database, Queryable } from '../kernel/db/database.ts';
 import type { Feature } from '../kernel/feature.ts';
-import { expireIdempotencyKeys } from './expire-idempotency-keys.ts';
+import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
+import type { Schedule } from '../kernel/jobs/worker.ts';
+
+/** Small enough that a deletion does not block other statements for long. */
+const chunk = 20_000;
+
+/**
+ * Deletes Idempotency-Keys older than this, by the database's clock, which also wrote their times: a process whose own
+ * clock is days ahead must not free a key that has just paid. Postings stay. Returns the number of deleted keys.
+ */
+export async function forgetKeysOlderThan(db: Queryable, ageMs: number): Promise<number> {
+  for (let forgotten = 0; ; ) {
+    const { rowCount } = await db.query(
+      `DELETE FROM ledger.idempotency_keys WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM ledger.idempotency_keys
+          WHERE posted_at < now() - make_interval(secs => $1::float8 / 1000) LIMIT $2))`,
+      [ageMs, chunk],
+    );
+    forgotten += rowCount ?? 0;
+    if ((rowCount ?? 0) < chunk) return forgotten;
+  }
+}
+
+const job = defineJob({ name: 'expire-idempotency-keys', payload: z.unknown(), maxAttempts: 1 });
+
+/** Keys are promised for 24 hours. They are kept for 48, to allow for clocks that disagree. */
+const keptMs = 48 * 60 * 60_000;
+
+export function expireIdempotencyKeys(db: Database): Schedule {
+  return {
+    at: '17 * * * *',
+    handler: handleJob(job, async () => {
+      await forgetKeysOlderThan(db, keptMs);
+    }),
+  };
+}
 
 export const ledger: Feature<{ working: { readonly db: Database } }> = {
   name: 'ledger',

@@ -1,8 +1,7 @@
 import type { Queryable } from '../kernel/db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { type AccountId, accountRange, assetByCode, assetOfAccount, knownCodes } from './account-id.ts';
-import type { Posted } from './posting.ts';
-import { toPostingId } from './posting-id.ts';
+import { type Posted, toPostingId } from './posting.ts';
 
 /** What one posting did to one account. */
 export interface HistoryEntry {

@@ -1,10 +1,8 @@
 import { type Database, onlyRow, type Transaction } from '../kernel/db/database.ts';
 import type { Logger } from '../kernel/log/logger.ts';
-import { type BatchLimits, type BatchReport, createBatcher } from './batcher.ts';
+import { type BatchLimits, type BatchReport, createBatcher, createKnownAccounts } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
-import { findEarlier } from './find-earlier.ts';
-import { createKnownAccounts } from './known-accounts.ts';
-import { type PostRow, postBatch, postSql } from './post-batch.ts';
+import { findEarlier, type PostRow, postBatch, postSql } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
 
 /** The only way in which money moves. */
@@ -66,4 +64,13 @@ export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Le
     },
     stop: () => batcher.stop(),
   };
+}
+
+/** Posts what must not be refused, such as the end of a saga: any other outcome rolls back the caller's transaction. */
+export async function postSurely(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {
+  if (postings.length === 0) return;
+  const outcomes = await ledger.postWithin(tx, postings);
+  for (const [index, { outcome }] of outcomes.entries()) {
+    if (outcome !== 'posted') throw new Error(`${postings[index]?.reference} was not posted: ${outcome}`);
+  }
 }

@@ -1,10 +1,17 @@
 import type pg from 'pg';
+import type { Queryable } from '../kernel/db/database.ts';
 import { amountOf } from '../money/amount.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
-import { encodeBatch } from './encode-batch.ts';
+import { encodeBatch, keyDigest, requestDigests } from './encode-batch.ts';
 import { LedgerUnavailable } from './errors.ts';
-import type { Outcome, Posted, Posting, RefusedOutcome } from './posting.ts';
-import { toPostingId } from './posting-id.ts';
+import {
+  type IdempotencyScope,
+  type Outcome,
+  type Posted,
+  type Posting,
+  type RefusedOutcome,
+  toPostingId,
+} from './posting.ts';
 
 const parameters = Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ');
 
@@ -111,4 +118,19 @@ export function asEarlier(earlier: EarlierPosting): Posted {
     reference: earlier.reference,
     details: earlier.details,
   };
+}
+
+/**
+ * The earlier result under this Idempotency-Key, if any. A feature asks before it refuses a request by itself:
+ * conditions may have changed since the first attempt, but its result stays.
+ */
+export async function findEarlier(db: Queryable, scope: IdempotencyScope): Promise<Outcome | undefined> {
+  const { rows } = await db.query<{ same: boolean; earlier: EarlierPosting }>(
+    `SELECT request_digest = ANY ($2::uuid[]) AS same, ledger.describe(1, posting_id) AS earlier
+       FROM ledger.idempotency_keys WHERE digest = $1`,
+    [keyDigest(scope), requestDigests(scope)],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return row.same ? { outcome: 'duplicate', posting: asEarlier(row.earlier) } : { outcome: 'mismatch' };
 }

@@ -1,6 +1,24 @@
-import type { Amount } from '../money/amount.ts';
-import { type AccountId, assetOfAccount, pairOf } from './account-id.ts';
-import { type PostingId, toPostingUuid } from './posting-id.ts';
+import { fromTypeId, newUuid, toTypeId } from '../kernel/ids/typeid.ts';
+import { type Amount, amountOf } from '../money/amount.ts';
+import type { Asset, ChainId } from '../money/catalogue.ts';
+import { type AccountId, assetOfAccount, houseAccount, pairOf } from './account-id.ts';
+
+/** The public id of a posting, a TypeID. The database stores the UUID. */
+export type PostingId = `trf_${string}`;
+
+export function newPostingId(): PostingId {
+  return toPostingId(newUuid(Date.now()));
+}
+
+/** From a UUID with or without hyphens. */
+export function toPostingId(uuid: string): PostingId {
+  return toTypeId('trf', uuid);
+}
+
+/** As 32 hex digits; undefined when the text is not the id of a posting. */
+export function toPostingUuid(id: string): string | undefined {
+  return fromTypeId('trf', id);
+}
 
 /** Positive when the account receives, negative when it pays. */
 interface Entry {
@@ -100,4 +118,31 @@ export function assertSound({ id, entries, amount, fee, ...rest }: Posting): voi
   for (const text of [rest.type, rest.description, rest.reference, rest.keyId, rest.idempotency?.key]) {
     if (text?.includes('\0')) throw new TypeError('PostgreSQL text cannot contain a NUL character');
   }
+}
+
+/**
+ * The cost of a transaction according to its receipt, paid in the operator's native coin. A house wallet pays from the
+ * tank, a user's wallet from what was lent to it. The balance of `gas` shows how much of the operator's funding is
+ * left. No posting when the cost is zero.
+ */
+export function gasSpent(spent: {
+  readonly chain: ChainId;
+  readonly native: Asset;
+  readonly hash: string;
+  readonly cost: bigint;
+  readonly from: 'gas_tank' | 'gas_lent';
+}): Posting[] {
+  const { chain, native, hash, cost, from } = spent;
+  if (cost === 0n) return [];
+  return [
+    {
+      type: 'gas',
+      amount: amountOf(native, cost),
+      entries: [
+        { account: houseAccount(from, native, chain), atomic: cost },
+        { account: houseAccount('gas', native, chain), atomic: -cost },
+      ],
+      reference: `gas:${chain}:${hash}`,
+    },
+  ];
 }

@@ -3,7 +3,7 @@
 -- forward, and a released file never changes.
 
 -- What a release declares about its sagas: the states with their successors, and the columns that never change.
--- src/kernel/sagas/declare-sagas.ts writes it; the guard below reads it.
+-- src/kernel/sagas/define-saga.ts writes it; the guard below reads it.
 CREATE TABLE sagas (
   name   text PRIMARY KEY,
   states jsonb NOT NULL,

@@ -31,7 +31,7 @@ CREATE INDEX invoices_received ON invoices (to_account_id, id DESC) WHERE to_acc
 CREATE INDEX invoices_by_email ON invoices (to_email, id DESC) WHERE to_account_id IS NULL;
 
 -- The request never changes, so the payer pays what was shown; a finished invoice stays finished; and only the
--- transitions of src/payments/invoices/states.ts are allowed.
+-- transitions of src/payments/invoices/invoice.ts are allowed.
 CREATE FUNCTION guard_invoice() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.id, OLD.from_account_id, OLD.to_email, OLD.asset, OLD.atomic, OLD.description, OLD.due_at, OLD.page_token,

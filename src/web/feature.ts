@@ -1,21 +1,24 @@
+import type { FastifyInstance } from 'fastify';
 import type { Networks } from '../chains/network.ts';
 import type { Database } from '../kernel/db/database.ts';
 import type { Feature } from '../kernel/feature.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
-import { createLinkFollower } from '../payments/funding/follow-links.ts';
 import type { OnRamp } from '../payments/funding/on-ramp.ts';
-import { findFundingPage } from '../payments/funding/page-view.ts';
-import { findPageView } from '../payments/invoices/page-view.ts';
+import { createLinkFollower, findFundingPage } from '../payments/funding/page-view.ts';
+import { findPageView } from '../payments/invoices/invoice.ts';
+import { agentToken } from '../shopping/search/agent.ts';
 import type { Shopping } from '../shopping/search/open-shopping.ts';
 import { findPreview } from '../shopping/search/preview.ts';
-import { addBotPage } from './bot-page.ts';
 import { addBuyPages } from './buy/add-buy-pages.ts';
+import { codeBlock } from './code.ts';
+import { contentPolicy, livePolicy } from './content-policy.ts';
+import { type Html, html } from './html.ts';
 import { addInvoicePage } from './invoice-page.ts';
+import { layout, type PageContext } from './layout.ts';
 import { addOnRampPage, type TestCardCompany } from './on-ramp-page.ts';
 import { addPages, type PageParts } from './pages.ts';
 import { addPreviewPage } from './preview-page.ts';
-import { addResetPage } from './reset-page.ts';
 
 interface SandboxPages {
   /** The address at which a browser on this machine finds a page of the sandbox's shops; undefined for any other page. */
@@ -61,3 +64,91 @@ export const web: Feature<{ pages: WebParts }> = {
     addResetPage(app, context);
   },
 };
+
+/** For shop owners who find our User-Agent, which links here, in a log. */
+function addBotPage(app: FastifyInstance, context: () => PageContext): void {
+  app.get('/bot', async (_request, reply) => {
+    const page = layout(
+      {
+        title: agentToken,
+        description: `What ${agentToken} does, and how to exclude it.`,
+        name: 'preview',
+        styles: ['preview.css'],
+        body: html`
+<main id="main">
+<h1>${agentToken}</h1>
+<p class="lead">A person asked an AI agent for a product, and the agent searched your shop through us: once, for that person, as a visitor
+would use your search page.</p>
+<p>We use your platform’s search, or read a few product pages if there is none, and load the photos of the products that we show. We follow your
+<code>robots.txt</code> (RFC 9309), build no index and train no model. To exclude us, add:</p>
+${codeBlock(
+  'robots.txt',
+  html`User-agent: ${agentToken}
+Disallow: /`,
+)}
+</main>`,
+      },
+      context(),
+    );
+    return reply
+      .headers({ 'Content-Security-Policy': contentPolicy, 'Cache-Control': 'no-cache' })
+      .type('text/html; charset=utf-8')
+      .send(page.toString());
+  });
+}
+
+/**
+ * The page behind the link in a password reset mail. The token is in the fragment (#…), which browsers do not send; the script removes
+ * it from the address and posts it with the new password.
+ */
+function addResetPage(app: FastifyInstance, context: () => PageContext): void {
+  app.get('/reset-password', async (_request, reply) =>
+    reply
+      .headers({
+        'Content-Security-Policy': livePolicy,
+        'Cache-Control': 'no-store',
+        'X-Robots-Tag': 'noindex, nofollow',
+      })
+      .type('text/html; charset=utf-8')
+      .send(resetPage(context()).toString()),
+  );
+}
+
+function resetPage(context: PageContext): Html {
+  return layout(
+    {
+      title: 'Set a new password',
+      description: 'Set a new password for your account.',
+      name: 'reset',
+      styles: ['reset.css'],
+      scripts: ['reset.js'],
+      unlisted: true,
+      plain: true,
+      body: html`
+<main id="main">
+<noscript><h1>Set a new password</h1><p class="lead">This page needs JavaScript. Without it, send the token from the email to <code>POST /account/password/reset/confirm</code>.</p></noscript>
+<section id="missing" hidden>
+<h1>This link is incomplete</h1>
+<p class="lead">Open it from the email again, or copy the whole link. A link works once and expires after 30 minutes.</p>
+</section>
+<form id="reset" data-to="${context.base}/api/account/password/reset/confirm" hidden>
+<h1>Set a new password</h1>
+<p class="lead">It replaces your old password immediately.</p>
+<label for="password">New password</label>
+<input id="password" type="password" autocomplete="new-password" minlength="8" maxlength="1024" required aria-describedby="rule wrong" autofocus>
+<p class="rule" id="rule">At least 8 characters, and not a password known from data breaches. Several words in a row work best.</p>
+<label class="choice"><input id="show" type="checkbox"> Show password</label>
+<label class="choice"><input id="revoke" type="checkbox"> Revoke all API keys, if one may be in the wrong hands. Your agents will need new keys.</label>
+<label class="choice"><input id="webhooks" type="checkbox"> Also remove the webhooks created with those keys, which report your payments to other servers.</label>
+<p class="wrong" id="wrong" role="alert"></p>
+<button class="button">Set password</button>
+</form>
+<section id="done" hidden tabindex="-1">
+<h1>Your new password is set</h1>
+<p class="lead" id="what"></p>
+</section>
+</main>`,
+    },
+    context,
+  );
+}

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { amountOf } from '../money/amount.ts';
-import type { InvoicePageView } from '../payments/invoices/page-view.ts';
+import type { InvoicePageView } from '../payments/invoices/invoice.ts';
 import { addInvoicePage } from './invoice-page.ts';
 
 const token = '4fKq0ZtR7nXv2bLmW9cYsD1e';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { InvoicePageView } from '../payments/invoices/page-view.ts';
+import type { InvoicePageView } from '../payments/invoices/invoice.ts';
 import { codeBlock, shellCode } from './code.ts';
 import { contentPolicy } from './content-policy.ts';
 import { type Html, html } from './html.ts';

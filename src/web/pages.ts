@@ -1,13 +1,96 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Readiness } from '../kernel/http/health.ts';
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
-import { addAssets } from './assets.ts';
 import { contentPolicy } from './content-policy.ts';
 import { docsPage } from './docs/docs-page.ts';
 import { homePage, type Trouble } from './home-page.ts';
 import type { Html } from './html.ts';
 import type { PageContext } from './layout.ts';
-import { type Content, createContent, sendContent } from './send-content.ts';
+
+/** A response that stays the same while the process runs, kept in memory. */
+interface Content {
+  readonly bytes: Buffer;
+  /** Compressed variants, best first. */
+  readonly codings: readonly { readonly name: string; readonly bytes: Buffer }[];
+  readonly type: string;
+  readonly etag: string;
+}
+
+function createContent(bytes: Buffer, type: string): Content {
+  const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
+  // A weak tag, because it covers the plain and the compressed bytes.
+  const codings = [
+    { name: 'br', bytes: brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }) },
+    { name: 'gzip', bytes: gzipSync(bytes, { level: 9 }) },
+  ];
+  return { bytes, type, codings, etag: `W/"${digest}"` };
+}
+
+/** A higher quality takes ten times as long and saves 5 %. */
+const brotliQuality = 6;
+
+function sendContent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: Content,
+  cacheControl: string,
+): FastifyReply {
+  reply.headers({ ETag: content.etag, 'Cache-Control': cacheControl, Vary: 'Accept-Encoding' });
+  if (matches(request.headers['if-none-match'], content.etag)) return reply.code(304).send();
+  reply.type(content.type);
+  const coding = content.codings.find(({ name }) => takes(request.headers['accept-encoding'], name));
+  if (coding === undefined) return reply.send(content.bytes);
+  return reply.header('Content-Encoding', coding.name).send(coding.bytes);
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
+  return (header ?? '').split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag));
+}
+
+function takes(header: string | undefined, coding: string): boolean {
+  return (header ?? '').split(',').some((accepted) => {
+    const [name = '', ...parameters] = accepted.split(';').map((part) => part.trim().toLowerCase());
+    return name === coding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+  });
+}
+
+const folder = new URL('./assets/', import.meta.url);
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/**
+ * Serves styles, scripts and the logo. Their path contains a fingerprint of all of them, so browsers may cache them for ever. A request with another
+ * fingerprint is answered without caching: during a rolling release a page of one instance may load assets from another.
+ */
+function addAssets(app: FastifyInstance): (name: string) => string {
+  const files = readdirSync(folder)
+    .sort()
+    .map((name) => {
+      const type = types[extname(name)];
+      if (type === undefined) throw new Error(`the asset ${name} has an unknown media type`);
+      return { name, content: createContent(readFileSync(new URL(name, folder)), type) };
+    });
+  const fingerprint = files
+    .reduce((hash, { content }) => hash.update(content.bytes), createHash('sha256'))
+    .digest('hex')
+    .slice(0, 12);
+
+  for (const { name, content } of files) {
+    app.get<{ Params: { fingerprint: string } }>(`/assets/:fingerprint/${name}`, async (request, reply) => {
+      const current = request.params.fingerprint === fingerprint;
+      return sendContent(request, reply, content, current ? 'public, max-age=31536000, immutable' : 'no-cache');
+    });
+  }
+  return (name) => `/assets/${fingerprint}/${name}`;
+}
 
 export interface PageParts {
   readonly document: () => OpenApiDocument;

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { addressOf } from '../kernel/http/doors.ts';
 import { holderOf, type RequestHolder } from '../kernel/http/holder.ts';
 import { toProblem } from '../kernel/http/send-problem.ts';
-import { NoPlace } from '../kernel/places/no-place.ts';
+import { NoPlace } from '../kernel/places/places.ts';
 import type { Picture } from '../shopping/search/pictures.ts';
 import type { Preview, PreviewProduct } from '../shopping/search/preview.ts';
 import { contentPolicy } from './content-policy.ts';

@@ -3,7 +3,7 @@ import type { Outgoing, OutgoingAnswer } from '../kernel/outgoing/outgoing.ts';
 import { OutgoingError } from '../kernel/outgoing/outgoing-error.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { Claimed, DueWebhook } from './claim.ts';
-import type { Attempted } from './record-results.ts';
+import type { Attempted } from './recorder.ts';
 import { nextStep, type RetrySeconds } from './retry-plan.ts';
 import { signatureHeaders } from './sign-webhook.ts';
 

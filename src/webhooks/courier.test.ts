@@ -1,9 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Claimed, DueWebhook } from './claim.ts';
-import { createCourier } from './courier.ts';
-import type { Attempted } from './record-results.ts';
-import { laneSlots } from './standing.ts';
+import { createCourier, laneSlots } from './courier.ts';
+import type { Attempted } from './recorder.ts';
 
 /** One account per webhook, except that `greedy/0` and `greedy/1` share one. */
 const webhook = (id: string): DueWebhook => ({

@@ -10,8 +10,7 @@ import { attemptDelivery } from './attempt.ts';
 import { claimDeliveries, closeDeliveries, type DueWebhook, findDueWebhooks, releaseClaims } from './claim.ts';
 import { createCourier } from './courier.ts';
 import { fanOut } from './fan-out.ts';
-import { recordResults } from './record-results.ts';
-import { createRecorder } from './recorder.ts';
+import { createRecorder, recordResults } from './recorder.ts';
 import type { RetrySeconds } from './retry-plan.ts';
 
 export interface DeliveryOptions {

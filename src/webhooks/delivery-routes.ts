@@ -1,14 +1,20 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import type { Database, Queryable } from '../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { findRoute, idParameter } from '../kernel/http/find-route.ts';
 import { listRoute } from '../kernel/http/list-route.ts';
 import { untrusted } from '../kernel/http/untrusted.ts';
 import type { Once } from '../ledger/idempotency.ts';
-import { type AttemptRow, type DeliveryRow, deliveryStatuses, findDelivery, listDeliveries } from './delivery.ts';
+import {
+  type AttemptRow,
+  type DeliveryRow,
+  deliveryStatuses,
+  findDelivery,
+  listDeliveries,
+  retryDelivery,
+} from './delivery.ts';
 import { webhookErrors } from './errors.ts';
-import { retryDelivery } from './retry-delivery.ts';
 
 export const delivery = z.object({
   id: z.string(),

@@ -1,5 +1,79 @@
-import type { Queryable } from '../kernel/db/database.ts';
+import { z } from 'zod';
+import type { Clock } from '../kernel/clock.ts';
+import { countToday } from '../kernel/daily-caps/count-today.ts';
+import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
+import type { Caller } from '../kernel/http/define-route.ts';
+import { newId } from '../kernel/ids/ids.ts';
+import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
+import type { Schedule } from '../kernel/jobs/worker.ts';
+import { defineMetrics, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
 import { webhookErrors } from './errors.ts';
+import { bodyOf } from './payload.ts';
+import { findWebhook, type WebhookStatus } from './webhook.ts';
+
+const job = defineJob({ name: 'forget-webhook-deliveries', payload: z.unknown(), maxAttempts: 1 });
+
+const keptMs = 30 * 24 * 60 * 60_000;
+
+/** The newest of each account. A free event costs one row per webhook, so the number has to be limited. */
+const keptPerAccount = 20_000;
+
+/** Small enough that no deletion blocks other queries for long. */
+const chunk = 5_000;
+
+/** A job may take half a minute; the next run, ten minutes later, continues. */
+const longestMs = 15_000;
+
+/**
+ * Keeps the delivery log for 30 days, and at most 20,000 deliveries per account below the enterprise tier. Pending deliveries are
+ * never deleted.
+ */
+export function forgetDeliveriesSchedule(db: Queryable, clock: Clock): Schedule {
+  return { at: '*/10 * * * *', handler: handleJob(job, () => forgetDeliveries(db, clock)) };
+}
+
+export async function forgetDeliveries(db: Queryable, clock: Clock): Promise<void> {
+  const before = new Date(clock.now() - keptMs);
+  const deadline = clock.now() + longestMs;
+  for (const sql of deletions) {
+    while (clock.now() < deadline) {
+      const { rowCount } = await db.query(sql, [before, chunk]);
+      if ((rowCount ?? 0) < chunk) break;
+    }
+  }
+  const { rows } = await db.query<{ id: bigint }>(
+    "SELECT id FROM accounts WHERE tier <> 'enterprise' AND id IN (SELECT account_id FROM webhooks)",
+  );
+  for (const { id } of rows) {
+    while (clock.now() < deadline) {
+      const { rowCount } = await db.query(deleteSurplus, [id, keptPerAccount, chunk]);
+      if ((rowCount ?? 0) < chunk) break;
+    }
+  }
+}
+
+const deleteSurplus = `
+  WITH surplus AS (
+    SELECT id FROM webhook_deliveries
+     WHERE account_id = $1 AND status <> 'pending' AND id < (
+       SELECT id FROM webhook_deliveries WHERE account_id = $1 ORDER BY id DESC OFFSET $2 - 1 LIMIT 1)
+     ORDER BY id LIMIT $3),
+  attempts AS (DELETE FROM webhook_attempts WHERE delivery_id IN (SELECT id FROM surplus))
+  DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN (SELECT id FROM surplus) AND status <> 'pending'`;
+
+const deletions = [
+  `DELETE FROM webhook_attempts WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM webhook_attempts WHERE attempted_at < $1 LIMIT $2))`,
+  `DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM webhook_deliveries WHERE created_at < $1 AND status <> 'pending' LIMIT $2))
+     AND status <> 'pending'`,
+  `DELETE FROM webhooks WHERE id = ANY (ARRAY(
+     SELECT w.id FROM webhooks w WHERE w.status = 'deleted' AND w.ended_at < $1
+        AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id) LIMIT $2))`,
+];
+
+/** Sent only on request, whatever events the webhook is registered for. */
+export const testEvent = 'webhook.test';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 
@@ -84,4 +158,79 @@ export async function findDelivery(db: Queryable, accountId: bigint, id: string)
     [id],
   );
   return { delivery, body: delivery.body, attempts: attempts.rows };
+}
+
+/** The backlog, counted on the partial index of pending deliveries. */
+export function deliveryMetrics(db: Queryable): MetricSource {
+  return defineMetrics({
+    name: 'webhooks',
+    metrics: {
+      paywright_webhook_events_waiting: { type: 'gauge', help: 'Events that have not become deliveries yet.' },
+      paywright_webhook_deliveries_pending: {
+        type: 'gauge',
+        help: 'Deliveries that have not ended, including retries.',
+      },
+      paywright_webhook_deliveries_due: { type: 'gauge', help: 'Pending deliveries that are due now.' },
+      paywright_webhook_deliveries_oldest_due_seconds: {
+        type: 'gauge',
+        help: 'How long the oldest due delivery has been due.',
+      },
+    },
+    maxAgeMs: 10_000,
+    async read() {
+      const { events, pending, due, oldest } = onlyRow(
+        await db.query<{ events: number; pending: number; due: number; oldest: number }>(
+          `SELECT (SELECT count(*) FROM (SELECT FROM ledger.events LIMIT $1) e)::int AS events, d.*
+             FROM (SELECT count(*)::int AS pending, count(*) FILTER (WHERE due_at <= now())::int AS due,
+                          greatest(coalesce(extract(epoch FROM now() - min(due_at)), 0), 0)::float8 AS oldest
+                     FROM (SELECT due_at FROM webhook_deliveries WHERE status = 'pending' LIMIT $1) p) d`,
+          [mostCounted],
+        ),
+      );
+      return {
+        paywright_webhook_events_waiting: events,
+        paywright_webhook_deliveries_pending: pending,
+        paywright_webhook_deliveries_due: due,
+        paywright_webhook_deliveries_oldest_due_seconds: oldest,
+      };
+    },
+  });
+}
+
+/** Replays a finished delivery: the same event, with a full set of retries. */
+export async function retryDelivery(tx: Transaction, caller: Caller, id: string): Promise<DeliveryRow> {
+  const { accountId } = caller;
+  const { rows: found } = await tx.query<{ status: string; webhookStatus: WebhookStatus | null }>(
+    `SELECT d.status, (SELECT w.status FROM webhooks w WHERE w.id = d.webhook_id) AS webhook_status
+       FROM webhook_deliveries d WHERE d.account_id = $1 AND d.id = $2 FOR UPDATE`,
+    [accountId, id],
+  );
+  const [delivery] = found;
+  if (delivery === undefined) throw webhookErrors.delivery_not_found();
+  if (delivery.webhookStatus !== 'active') throw webhookErrors.webhook_inactive();
+  if (delivery.status === 'pending') throw webhookErrors.delivery_pending();
+  await countToday(tx, caller, 'webhookRetries');
+  const { rows } = await tx.query<DeliveryRow>(
+    `UPDATE webhook_deliveries SET status = 'pending', due_at = now(), attempts_before = attempts, finished_at = NULL
+      WHERE account_id = $1 AND id = $2 RETURNING ${deliveryColumns}`,
+    [accountId, id],
+  );
+  return rows[0] as DeliveryRow;
+}
+
+/** Sends a test event, to try out a receiver. */
+export async function sendTestEvent(tx: Transaction, caller: Caller, webhookId: string): Promise<DeliveryRow> {
+  const { accountId } = caller;
+  const webhook = await findWebhook(tx, accountId, webhookId);
+  if (webhook.status !== 'active') throw webhookErrors.webhook_inactive();
+  await countToday(tx, caller, 'webhookTests');
+  const eventId = newId('evt');
+  const createdAt = new Date();
+  const body = bodyOf({ id: eventId, type: testEvent, createdAt, data: { webhookId, events: webhook.events } });
+  const { rows } = await tx.query<DeliveryRow>(
+    `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${deliveryColumns}`,
+    [newId('dlv'), accountId, webhookId, eventId, testEvent, body, createdAt],
+  );
+  return rows[0] as DeliveryRow;
 }

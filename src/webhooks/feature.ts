@@ -5,11 +5,10 @@ import type { Database } from '../kernel/db/database.ts';
 import type { Feature } from '../kernel/feature.ts';
 import { defineSettings } from '../kernel/settings.ts';
 import { type DeliveryOptions, startDeliveries } from './deliver.ts';
-import { deliveryMetrics } from './delivery-metrics.ts';
-import { forgetDeliveriesSchedule } from './forget-deliveries.ts';
+import { deliveryMetrics, forgetDeliveriesSchedule } from './delivery.ts';
 import type { RetrySeconds } from './retry-plan.ts';
 import { type WebhookParts, webhookRoutes } from './routes.ts';
-import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhooks-of-keys.ts';
+import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhook.ts';
 
 interface WebhookSettings {
   readonly retrySeconds: RetrySeconds;

@@ -2,8 +2,8 @@ import { parseEther } from 'viem';
 import { expect, it } from 'vitest';
 import type { Posted } from '../ledger/posting.ts';
 import { amountOf } from '../money/amount.ts';
-import { transferEvents } from '../payments/transfers/events.ts';
-import { withdrawalEvents } from '../payments/withdrawals/events.ts';
+import { transferEvents } from '../payments/transfers/transfer-posting.ts';
+import { withdrawalEvents } from '../payments/withdrawals/withdrawal.ts';
 import { buildBody } from './payload.ts';
 
 const posting: Posted = {

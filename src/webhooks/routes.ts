@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { recordAudit } from '../accounts/audit/record.ts';
-import { dailyCapErrors } from '../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import type { Database, Queryable } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { idParameter } from '../kernel/http/find-route.ts';
@@ -9,11 +9,10 @@ import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import type { Once } from '../ledger/idempotency.ts';
+import { sendTestEvent, testEvent } from './delivery.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
-import { sendTestEvent } from './retry-delivery.ts';
 import { isUsableSecret } from './sign-webhook.ts';
-import { testEvent } from './test-event.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
 
 export interface WebhookParts {

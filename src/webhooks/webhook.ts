@@ -1,11 +1,34 @@
+import type { OnKeyRotated, OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
-import { setSubscriptions } from '../ledger/event-subscriptions.ts';
+import { setSubscriptions } from '../ledger/events.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { webhookErrors } from './errors.ts';
+
+/** Lists the webhooks created with revoked keys, and ends them if requested. If all keys are revoked, it lists all webhooks. */
+export const webhooksOfEndedKeys: OnKeysEnded = async (tx, { accountId, keys, webhooks }) => {
+  const { rows } = await tx.query<{ id: string; url: string }>(
+    `SELECT id, url FROM webhooks
+      WHERE account_id = $1 AND status <> 'deleted' AND ($2::text[] IS NULL OR key_id = ANY ($2)) ORDER BY id DESC`,
+    [accountId, keys === 'all' ? null : keys],
+  );
+  if (webhooks === 'end' && rows.length > 0) {
+    await endWebhooks(
+      tx,
+      accountId,
+      rows.map(({ id }) => id),
+    );
+  }
+  return rows;
+};
+
+/** The webhooks of a rotated key belong to the new key, so that revoking the new key lists them. */
+export const moveWebhooksOfKey: OnKeyRotated = async (tx, { accountId, from, to }) => {
+  await tx.query('UPDATE webhooks SET key_id = $3 WHERE account_id = $1 AND key_id = ANY ($2)', [accountId, from, to]);
+};
 
 export type WebhookStatus = 'active' | 'disabled' | 'deleted';
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { endProcess } from '../../sandbox/processes.ts';
+import { endProcess } from '../../sandbox/data-dir.ts';
 import type { TestAccount } from '../support/client.ts';
 import { preparedDataDir } from '../support/prepared-data-dir.ts';
 import {

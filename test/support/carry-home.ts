@@ -10,15 +10,15 @@ import { freeGas } from '../../src/custody/treasury/gas-costs.ts';
 import { listHouseWallets } from '../../src/custody/wallets/house-wallets.ts';
 import { createSagaRunner } from '../../src/kernel/sagas/run-saga.ts';
 import { claimsOf } from '../../src/ledger/balances.ts';
-import { postSurely } from '../../src/ledger/post-surely.ts';
+import { postSurely } from '../../src/ledger/ledger.ts';
 import { toDecimalText } from '../../src/money/amount.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
 import { createIris } from '../../src/payments/bridge/adapters/iris/iris.ts';
-import { bridgeHandler } from '../../src/payments/bridge/advance-bridge.ts';
 import { carryHome } from '../../src/payments/bridge/carry-home.ts';
 import { keepHere, listCrossChainWallets } from '../../src/payments/bridge/cross-chain-wallets.ts';
-import { listDeposits } from '../../src/payments/deposits/list-deposits.ts';
+import { bridgeHandler } from '../../src/payments/bridge/feature.ts';
 import type { ChainReader } from '../../src/payments/deposits/read-chain.ts';
+import { listDeposits } from '../../src/payments/deposits/routes.ts';
 import { sweeperByHand } from './custody.ts';
 import { type DepositWorld, readUp, type User } from './deposits.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createWalletClient, type Hex, http, pad, parseAbi, zeroHash } from 'viem';
 import { protocolAccount } from '../../sandbox/cctp/accounts.ts';
-import { behaviourPath } from '../../sandbox/cctp/serve-attestations.ts';
+import { behaviourPath } from '../../sandbox/cctp/attestation-service.ts';
 import { cctp, standardFinality } from '../../src/chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
 import type { Outsider, TestChains } from './chains.ts';

@@ -16,8 +16,11 @@ import { withdrawalFee } from '../../src/money/fees.ts';
 import type { ChainReader } from '../../src/payments/deposits/read-chain.ts';
 import { withdrawalHandler } from '../../src/payments/withdrawals/advance-withdrawal.ts';
 import { openWithdrawal } from '../../src/payments/withdrawals/open-withdrawal.ts';
-import type { WithdrawalSagaParts } from '../../src/payments/withdrawals/parts.ts';
-import { findWithdrawal, type Withdrawal } from '../../src/payments/withdrawals/withdrawal.ts';
+import {
+  findWithdrawal,
+  type Withdrawal,
+  type WithdrawalSagaParts,
+} from '../../src/payments/withdrawals/withdrawal.ts';
 import type { ChainsOptions } from './chains.ts';
 import { readUp, type User, useDepositWorld } from './deposits.ts';
 import { createTricks } from './tricks.ts';

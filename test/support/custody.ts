@@ -1,14 +1,13 @@
 import type { Hex } from 'viem';
 import type { Network } from '../../src/chains/network.ts';
-import { sweepHandler } from '../../src/custody/sweeps/advance-sweep.ts';
+import { listOpenSweeps, sweepHandler } from '../../src/custody/sweeps/advance-sweep.ts';
 import { createSweeper, type Sweeper, type SweepOptions } from '../../src/custody/sweeps/sweep.ts';
-import { listOpenSweeps } from '../../src/custody/sweeps/sweep-row.ts';
 import { houseWallet } from '../../src/custody/wallets/house-wallets.ts';
 import { createSagaRunner } from '../../src/kernel/sagas/run-saga.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import { withdrawalHandler } from '../../src/payments/withdrawals/advance-withdrawal.ts';
 import { openWithdrawal } from '../../src/payments/withdrawals/open-withdrawal.ts';
-import type { WithdrawalSagaParts } from '../../src/payments/withdrawals/parts.ts';
+import type { WithdrawalSagaParts } from '../../src/payments/withdrawals/withdrawal.ts';
 import type { DepositWorld } from './deposits.ts';
 
 /** Deposits, sweeps and withdrawals that go on only when they are told to, so that a test can look in between. */

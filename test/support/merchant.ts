@@ -5,8 +5,8 @@ import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/k
 import type { Parser } from '../../src/kernel/parser/parser.ts';
 import { merchantPlatforms } from '../../src/shopping/adapters/platforms.ts';
 import { describeAgent } from '../../src/shopping/search/agent.ts';
+import { createRobotsBook } from '../../src/shopping/search/merchant-site.ts';
 import { describeProduct, type Product } from '../../src/shopping/search/product.ts';
-import { createRobotsBook } from '../../src/shopping/search/robots-book.ts';
 import { createMerchantSearch } from '../../src/shopping/search/search-merchant.ts';
 import { readWebsite } from '../../src/shopping/search/website.ts';
 import { type Listening, listenHttp } from './listening.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { commandOf, endProcess } from '../../sandbox/processes.ts';
+import { commandOf, endProcess } from '../../sandbox/data-dir.ts';
 import { type Client, createClient, type TestAccount } from './client.ts';
 
 /** What a process of ours needs to know of the machine, and nothing else of the environment that the tests run in. */

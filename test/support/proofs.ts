@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type BuiltTree, buildTree, type Claim } from '../../src/custody/reserves/build-tree.ts';
-import { type OpenLeaf, openLeaves } from '../../src/custody/reserves/open-leaves.ts';
 import type { Page } from '../../src/custody/reserves/pages.ts';
+import { type OpenLeaf, openLeaves } from '../../src/custody/reserves/read-proof.ts';
 import { amountOf, toDecimalText } from '../../src/money/amount.ts';
 import type { Asset } from '../../src/money/catalogue.ts';
 

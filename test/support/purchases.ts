@@ -17,7 +17,7 @@ import { createOnce } from '../../src/ledger/idempotency.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { amountOf } from '../../src/money/amount.ts';
 import type { ChainReader } from '../../src/payments/deposits/read-chain.ts';
-import { limitSearch } from '../../src/shopping/search/limited-search.ts';
+import { limitSearch } from '../../src/shopping/search/search-merchant.ts';
 import { purchaseHandler } from '../../src/x402/buy/advance-purchase.ts';
 import { type Bought, type BuyParts, buy } from '../../src/x402/buy/buy.ts';
 import { fillFloat } from '../../src/x402/buy/fill-float.ts';

@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
-import type { accounts } from '../../src/accounts/feature.ts';
-import { accountLimits } from '../../src/accounts/limit-settings.ts';
+import { accountLimits, type accounts } from '../../src/accounts/feature.ts';
 import type { PasswordCost } from '../../src/accounts/passwords/passwords.ts';
 import type { Config } from '../../src/app/config.ts';
 import { features as listed } from '../../src/app/features.ts';

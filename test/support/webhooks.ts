@@ -4,7 +4,7 @@ import { createLogger } from '../../src/kernel/log/logger.ts';
 import { createOutgoing } from '../../src/kernel/outgoing/outgoing.ts';
 import { createSecrets } from '../../src/kernel/secrets/secrets.ts';
 import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
-import { transferEvents } from '../../src/payments/transfers/events.ts';
+import { transferEvents } from '../../src/payments/transfers/transfer-posting.ts';
 import { type Deliveries, type DeliveryOptions, startDeliveries } from '../../src/webhooks/deliver.ts';
 import { createWebhook } from '../../src/webhooks/webhook.ts';
 import { useDatabase } from './database.ts';

@@ -1,16 +1,134 @@
-import type { ShopMessage, ShopReply } from '../message.ts';
+import { createHash, randomUUID } from 'node:crypto';
+import type { Clock } from '../../../src/kernel/clock.ts';
+import { json, type ShopMessage, type ShopReply } from '../message.ts';
 import { readUcpPath, type UcpVersion } from '../ucp-versions.ts';
-import { type Ask, findSession } from './ask.ts';
-import { cancelSession } from './cancel-session.ts';
-import { type CheckAgentOptions, checkAgent, checkSignedAgent } from './check-agent.ts';
-import { completeSession } from './complete-session.ts';
-import { createSession } from './create-session.ts';
-import type { Desk } from './desk.ts';
-import { fingerprintOf, type KeyedRequest, type Once } from './once.ts';
-import { ShopRefusal } from './refusal-reply.ts';
+import { type CheckAgentOptions, checkAgent, checkSignedAgent } from './agent-profiles.ts';
+import { type Ask, type Desk, findSession } from './desk.ts';
+import { cancelSession, createSession, updateSession } from './fill-session.ts';
+import { readToken } from './read-body.ts';
+import { protocolError, ShopRefusal } from './refusal-reply.ts';
+import { type Books, type KeptAnswer, type Notice, type Session, totalOf } from './session.ts';
 import type { Payments } from './settle-payments.ts';
-import { showSession } from './show-session.ts';
-import { updateSession } from './update-session.ts';
+import { assessSession, circumstancesOf, paymentFailed, showSession } from './show-session.ts';
+
+/** Checks that the price is unchanged, reserves the stock, and only then redeems the payment. */
+async function completeSession(desk: Desk, ask: Ask, payments: Payments): Promise<ShopReply> {
+  const { books, shelf, behaviour } = desk;
+  const { origin, body, keep } = ask;
+  const token = readToken(body);
+  const found = findSession(desk, ask);
+  if (found.state !== 'open') return showSession(found, desk, { origin });
+
+  const session: Session = {
+    ...price(found, desk),
+    needsBuyer: found.needsBuyer || behaviour().askForBuyer === 'complete',
+  };
+  const answer = async (notices: readonly Notice[] = []) => {
+    const reply = showSession(session, desk, { origin, notices });
+    await books.commit([['session', session.id, session], keep(session.id, reply)]);
+    return reply;
+  };
+  if (totalOf(session) !== totalOf(found)) return answer([priceChanged]);
+  if (assessSession(session, circumstancesOf(desk)).status !== 'ready_for_complete') return answer();
+  if (token === undefined) return answer([paymentFailed('This shop knows no such way to pay.')]);
+  const taken = shelf.take(session.lines);
+  if (taken === undefined) return answer();
+
+  const attempt = {
+    key: randomUUID(),
+    token,
+    amount: totalOf(session) + behaviour().redeemMore,
+    currency: behaviour().redeemCurrency ?? session.currency,
+  };
+  const completing: Session = { ...session, state: 'completing', paymentRefused: undefined, attempt };
+  // From here on the payment is carried through, even if this process or the client goes away.
+  await books.commit([...taken, ['session', session.id, completing], keep(session.id)]);
+  await payments.begin(session.id);
+
+  const reply = showSession(books.get('session', session.id) ?? completing, desk, { origin });
+  await books.commit([keep(session.id, reply)]);
+  return books.get('session', session.id)?.state === 'completed' ? answerOddly(reply, desk) : reply;
+}
+
+const priceChanged: Notice = {
+  code: 'price_changed',
+  content: 'A price has changed since you last looked.',
+  severity: 'recoverable',
+  path: '$.totals',
+};
+
+function price(session: Session, { shelf, behaviour }: Desk): Session {
+  const lines = session.lines.map((line) => {
+    const { cents, shippingCents } = shelf.find(line.itemId) ?? line;
+    return { ...line, cents: cents + behaviour().raisePriceBy, shippingCents };
+  });
+  return { ...session, lines };
+}
+
+/** Applies the configured fault to the response of a recorded order. */
+function answerOddly(reply: ShopReply, { behaviour }: Desk): ShopReply {
+  const { answerLateMs: lateMs, answer } = behaviour();
+  if (answer === 'never') return { ...reply, oddity: 'held' };
+  if (answer === 'twice') return { ...reply, lateMs, oddity: 'twice' };
+  if (answer === 'garbage') return { ...reply, lateMs, body: '<!doctype html><p>Thank you for your order' };
+  if (answer === 'error') {
+    return json({ code: 'internal_error', content: 'The till is jammed.' }, { status: 500, lateMs });
+  }
+  return { ...reply, lateMs };
+}
+
+/** Runs a request once per Idempotency-Key. */
+interface Once {
+  run(request: KeyedRequest, tell: TellAgain, act: (keep: Ask['keep']) => Promise<ShopReply>): Promise<ShopReply>;
+}
+
+interface KeyedRequest {
+  readonly key: unknown;
+  /** Identical only for identical requests. */
+  readonly fingerprint: string;
+}
+
+/** Shows the checkout if the stored request has no response, because a crash came in between. */
+type TellAgain = (sessionId: string) => ShopReply;
+
+interface Running {
+  readonly fingerprint: string;
+  readonly reply: Promise<ShopReply>;
+}
+
+export function createOnce({ books, clock }: { readonly books: Books; readonly clock: Clock }): Once {
+  const running = new Map<string, Running>();
+
+  return {
+    async run({ key, fingerprint }, tell, act) {
+      if (typeof key !== 'string' || key.length < 16 || key.length > 255) {
+        throw protocolError('invalid_request', 'Idempotency-Key must be a UUID.');
+      }
+      const known: Running | KeptAnswer | undefined = running.get(key) ?? books.get('answer', key);
+      if (known !== undefined && known.fingerprint !== fingerprint) {
+        throw protocolError('idempotency_conflict', 'This Idempotency-Key was used for another request.');
+      }
+      if (known !== undefined) return 'sessionId' in known ? tellAgain(known, tell) : known.reply;
+
+      const keep: Ask['keep'] = (sessionId, reply) => [
+        'answer',
+        key,
+        { fingerprint, sessionId, reply: reply && { status: reply.status, body: String(reply.body) }, at: clock.now() },
+      ];
+      const reply = act(keep).finally(() => running.delete(key));
+      running.set(key, { fingerprint, reply });
+      return reply;
+    },
+  };
+}
+
+function tellAgain({ reply, sessionId }: KeptAnswer, tell: TellAgain): ShopReply {
+  return reply === undefined ? tell(sessionId) : { ...reply, type: 'application/json; charset=utf-8' };
+}
+
+export function fingerprintOf(what: string, content: string | Buffer): string {
+  return createHash('sha256').update(`${what}\n`).update(content).digest('base64url');
+}
 
 export interface Counter {
   readonly desk: Desk;

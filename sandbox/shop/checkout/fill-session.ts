@@ -1,7 +1,26 @@
-import type { Desk } from './desk.ts';
-import type { Contents } from './read-body.ts';
-import { noSession } from './refusal-reply.ts';
+import { randomUUID } from 'node:crypto';
+import type { ShopReply } from '../message.ts';
+import { type Ask, type Desk, findSession } from './desk.ts';
+import { forgetOld } from './forget-old.ts';
+import { type Contents, readContents } from './read-body.ts';
+import { noSession, protocolError } from './refusal-reply.ts';
 import type { Notice, Session, SessionLine } from './session.ts';
+import { showSession } from './show-session.ts';
+
+const keptMs = 6 * 3_600_000;
+const mostSessions = 20_000;
+
+export async function createSession(desk: Desk, { version, origin, body, keep }: Ask): Promise<ShopReply> {
+  const { books, clock } = desk;
+  await books.commit(forgetOld(books, clock.now()));
+  if (books.count('session') >= mostSessions) throw protocolError('unavailable', 'The shop is crowded.');
+  const id = `chk_${randomUUID().replaceAll('-', '')}`;
+  const begun = { id, version, expiresAt: clock.now() + keptMs, destination: undefined };
+  const { session, notices } = fillSession(begun, readContents(body), desk);
+  const reply = showSession(session, desk, { origin, notices, status: 201 });
+  await books.commit([['session', id, session], keep(id, reply)]);
+  return reply;
+}
 
 /** Replaces the whole content of a checkout, at current prices. Used by create and update. */
 export function fillSession(
@@ -57,4 +76,33 @@ function unavailable(content: string, index: number): Notice {
 function chooseDestination({ destinations = [], destinationId }: Contents, known: Session['destination']) {
   if (destinationId === undefined) return destinations.length === 1 ? destinations[0] : undefined;
   return destinations.find(({ id }) => id === destinationId) ?? (known?.id === destinationId ? known : undefined);
+}
+
+/** Cancels a checkout whose payment has not begun. The status in the response tells whether it was canceled. */
+export async function cancelSession(desk: Desk, ask: Ask): Promise<ShopReply> {
+  const { origin, keep } = ask;
+  const found = findSession(desk, ask);
+  if (found.state === 'completing' || found.state === 'completed') {
+    const content = 'It is too late to cancel this checkout.';
+    const notices = [{ code: 'checkout_closed', content, severity: 'recoverable' as const }];
+    return showSession(found, desk, { origin, notices });
+  }
+  const session = { ...found, state: 'canceled' as const };
+  const reply = showSession(session, desk, { origin });
+  await desk.books.commit([['session', session.id, session], keep(session.id, reply)]);
+  return reply;
+}
+
+export async function updateSession(desk: Desk, ask: Ask): Promise<ShopReply> {
+  const { origin, body, keep } = ask;
+  const found = findSession(desk, ask);
+  if (found.state !== 'open') {
+    const content = 'It is too late to change this checkout.';
+    const notices = [{ code: 'checkout_closed', content, severity: 'recoverable' as const }];
+    return showSession(found, desk, { origin, notices });
+  }
+  const { session, notices } = fillSession(found, readContents(body), desk);
+  const reply = showSession(session, desk, { origin, notices });
+  await desk.books.commit([['session', session.id, session], keep(session.id, reply)]);
+  return reply;
 }

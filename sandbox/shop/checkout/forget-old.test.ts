@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
-import { findSession } from './ask.ts';
-import { shopBehaviour } from './behaviour.ts';
+import { findSession } from './desk.ts';
 import { forgetOld } from './forget-old.ts';
 import { openJournal } from './journal.ts';
-import type { Session } from './session.ts';
+import type { Session, Tables } from './session.ts';
 import { createShelf } from './shelf.ts';
-import type { Tables } from './tables.ts';
+import { shopBehaviour } from './switches.ts';
 
 const hour = 3_600_000;
 const version = '2026-08-25';

@@ -1,4 +1,4 @@
-import type { BookChange, Books } from './tables.ts';
+import type { BookChange, Books } from './session.ts';
 
 /** How long responses and ended checkouts are kept. */
 const keptMs = 48 * 3_600_000;

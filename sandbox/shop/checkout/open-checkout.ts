@@ -10,18 +10,14 @@ import {
 } from '../../../src/kernel/signing/signing-key.ts';
 import type { ShopProduct } from '../catalog.ts';
 import type { ShopMessage, ShopReply } from '../message.ts';
-import { createAgentProfiles } from './agent-profiles.ts';
-import { answerCall, answerCheckout, type CheckoutCall } from './answer-checkout.ts';
-import { answerSwitches } from './answer-switches.ts';
-import { checkProfile } from './check-agent.ts';
+import { checkProfile, createAgentProfiles } from './agent-profiles.ts';
+import { answerCall, answerCheckout, type CheckoutCall, createOnce } from './answer-checkout.ts';
 import { openJournal } from './journal.ts';
-import { createOnce } from './once.ts';
-import { paymentHandlers } from './payment-handlers.ts';
-import type { Order, Session } from './session.ts';
+import type { Books, Order, Session, Tables } from './session.ts';
 import { settlePayments } from './settle-payments.ts';
 import { createShelf } from './shelf.ts';
-import { createSwitches, type ShopSwitches } from './switches.ts';
-import type { Books, Tables } from './tables.ts';
+import { paymentHandlers } from './show-session.ts';
+import { answerSwitches, createSwitches, type ShopSwitches } from './switches.ts';
 
 export interface Checkout {
   readonly switches: ShopSwitches;

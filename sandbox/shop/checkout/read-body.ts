@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { credentialType, instrumentType } from '../../../src/shopping/search/payment-handler.ts';
-import { readAs } from '../read-as.ts';
+import { readAs } from '../ucp-versions.ts';
 import { protocolError } from './refusal-reply.ts';
 import type { Buyer, Destination } from './session.ts';
 

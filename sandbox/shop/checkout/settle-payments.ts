@@ -1,8 +1,104 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { signRequest } from '../../../src/kernel/signing/sign-request.ts';
+import { fieldsOf } from '../ucp-versions.ts';
 import type { Desk } from './desk.ts';
-import { type Redemption, redeemCredential } from './redeem-credential.ts';
-import { placeOrder, takeBack } from './settle-session.ts';
+import { type Attempt, type BookChange, chosenOption, type Order, type Session, totalOf } from './session.ts';
+
+/** Anything but a clear answer is `unknown` and is retried. */
+type Redemption =
+  | { readonly outcome: 'redeemed'; readonly paidBy: string }
+  | { readonly outcome: 'refused'; readonly reason: string }
+  | { readonly outcome: 'unknown' };
+
+const patienceMs = 5_000;
+
+/** Status codes that say nothing about the payment. */
+const comeBack = new Set([408, 424, 425, 429]);
+
+/** Redeems a credential with its issuer, idempotently under the same key. */
+async function redeemCredential(
+  { publicUrl, signingKey, domain }: Desk,
+  checkoutId: string,
+  { key, token, amount, currency }: Attempt,
+  signal: AbortSignal,
+): Promise<Redemption> {
+  try {
+    const url = `${publicUrl()}/api/shopping/credentials/redeem`;
+    const body = JSON.stringify({ token, checkout_id: checkoutId, amount, currency });
+    const headers = {
+      'Content-Type': 'application/json',
+      'UCP-Agent': `profile="http://${domain}/.well-known/ucp"`,
+      'Idempotency-Key': key,
+    };
+    const signed = signRequest({ method: 'POST', url, headers, body }, await signingKey());
+    const reply = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, ...signed },
+      body,
+      redirect: 'error',
+      signal: AbortSignal.any([AbortSignal.timeout(patienceMs), signal]),
+    });
+    return readRedemption(reply.status, fieldsOf(await reply.json()), { checkoutId, amount, currency });
+  } catch {
+    return { outcome: 'unknown' };
+  }
+}
+
+function readRedemption(
+  status: number,
+  told: Readonly<Record<string, unknown>>,
+  asked: { readonly checkoutId: string; readonly amount: number; readonly currency: string },
+): Redemption {
+  if (status === 200) {
+    const agrees =
+      told['status'] === 'redeemed' &&
+      told['checkout_id'] === asked.checkoutId &&
+      told['amount'] === asked.amount &&
+      told['currency'] === asked.currency;
+    return agrees ? { outcome: 'redeemed', paidBy: String(told['order_id']) } : { outcome: 'unknown' };
+  }
+  if (status < 400 || status >= 500 || comeBack.has(status) || told['code'] === 'idempotency_in_progress') {
+    return { outcome: 'unknown' };
+  }
+  const why = told['detail'] ?? told['title'] ?? told['code'];
+  return {
+    outcome: 'refused',
+    reason: typeof why === 'string' ? why.slice(0, 300) : `Paying was refused (${status}).`,
+  };
+}
+
+const firstNumber = 1_001;
+
+/** Records the order and completes the checkout. */
+function placeOrder(session: Session, paidBy: string, { books, clock }: Desk): readonly BookChange[] {
+  const { lines, currency, destination } = session;
+  const option = chosenOption(session);
+  const order: Order = {
+    id: `HH-${firstNumber + books.count('order')}`,
+    checkoutId: session.id,
+    lines,
+    currency,
+    shipping: option?.title ?? '',
+    shippingCents: option?.cents ?? 0,
+    totalCents: totalOf(session),
+    name: [destination?.first_name, destination?.last_name].filter(Boolean).join(' '),
+    city: destination?.address_locality ?? '',
+    placedAt: clock.now(),
+    paidBy,
+  };
+  const ended: Session = { ...session, state: 'completed', attempt: undefined, orderId: order.id };
+  return [
+    ['order', order.id, order],
+    ['session', session.id, ended],
+  ];
+}
+
+/** Returns the stock and reopens the checkout for another payment. */
+function takeBack(session: Session, why: string, { shelf }: Desk): readonly BookChange[] {
+  const open: Session = { ...session, state: 'open', attempt: undefined, paymentRefused: why };
+  return [...shelf.putBack(session.lines), ['session', session.id, open]];
+}
 
 export interface Payments {
   /** Redeems the payment of a checkout. Resolves after the first answer; an unknown outcome is retried in the background. */

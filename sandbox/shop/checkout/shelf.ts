@@ -1,6 +1,5 @@
 import { type ShopProduct, variantsOf } from '../catalog.ts';
-import type { SessionLine } from './session.ts';
-import type { BookChange, Books } from './tables.ts';
+import type { BookChange, Books, SessionLine } from './session.ts';
 
 /** Current products and their stock. */
 export interface Shelf {

@@ -1,11 +1,113 @@
+import {
+  handlerName,
+  handlerSchemaPath,
+  handlerSpecPath,
+  handlerVersion,
+  instrumentType,
+} from '../../../src/shopping/search/payment-handler.ts';
+import { picturePath } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
-import { picturePath } from '../product-links.ts';
 import { before, checkoutCapability, fulfillmentCapability, type UcpVersion } from '../ucp-versions.ts';
-import { assessSession, isDeliverable } from './assess-session.ts';
 import type { Desk } from './desk.ts';
-import { paymentHandlers } from './payment-handlers.ts';
-import { linePrice, shippingOptions, totalsOf } from './price-session.ts';
-import type { Notice, Session } from './session.ts';
+import { handlerId } from './read-body.ts';
+import {
+  chosenOption,
+  type Destination,
+  linePrice,
+  type Notice,
+  type Session,
+  type SessionLine,
+  shippingOptions,
+  totalsOf,
+} from './session.ts';
+
+/** UCP's checkout status. */
+type Status =
+  | 'incomplete'
+  | 'requires_escalation'
+  | 'ready_for_complete'
+  | 'complete_in_progress'
+  | 'completed'
+  | 'canceled';
+
+interface Assessment {
+  readonly status: Status;
+  readonly notices: readonly Notice[];
+}
+
+interface Circumstances {
+  readonly stockOf: (slug: string) => number;
+  readonly refuseAddress: boolean;
+}
+
+/** The status of a checkout and what it lacks. Computed on each request, because stock changes. */
+export function assessSession(session: Session, circumstances: Circumstances): Assessment {
+  if (session.state === 'completing') return { status: 'complete_in_progress', notices: [] };
+  if (session.state !== 'open') return { status: session.state, notices: [] };
+  if (session.needsBuyer) return { status: 'requires_escalation', notices: [buyerNeeded] };
+  const missing = [...aboutStock(session.lines, circumstances), ...aboutShipping(session, circumstances)];
+  if (missing.length > 0) return { status: 'incomplete', notices: missing };
+  return {
+    status: 'ready_for_complete',
+    notices: session.paymentRefused === undefined ? [] : [paymentFailed(session.paymentRefused)],
+  };
+}
+
+const buyerNeeded: Notice = {
+  code: 'identity_required',
+  content: 'A person has to confirm this order in the shop.',
+  severity: 'requires_buyer_input',
+};
+
+export function paymentFailed(content: string): Notice {
+  return { code: 'payment_failed', content, severity: 'recoverable', path: '$.payment' };
+}
+
+function aboutStock(lines: readonly SessionLine[], { stockOf }: Circumstances): readonly Notice[] {
+  return lines.flatMap(({ slug, title }, index): readonly Notice[] => {
+    const wanted = lines.reduce((sum, line) => sum + (line.slug === slug ? line.quantity : 0), 0);
+    const stock = stockOf(slug);
+    if (wanted <= stock) return [];
+    const content = stock === 0 ? `${title} is sold out.` : `There are only ${stock} of ${title}.`;
+    return [{ code: 'out_of_stock', content, severity: 'recoverable', path: `$.line_items[${index}]` }];
+  });
+}
+
+const method = '$.fulfillment.methods[0]';
+
+const neededParts = {
+  street_address: 'a street',
+  address_locality: 'a city',
+  postal_code: 'a postal code',
+  address_country: 'a country as two letters',
+} as const satisfies Partial<Record<keyof Destination, string>>;
+
+function aboutShipping(session: Session, { refuseAddress }: Circumstances): readonly Notice[] {
+  const { destination, optionId } = session;
+  if (destination === undefined) return [ask('address_required', 'Where shall it be sent?', `${method}.destinations`)];
+  const lacking: string[] = Object.entries(neededParts)
+    .filter(([part]) => (destination[part as keyof Destination] ?? '').trim() === '')
+    .map(([, words]) => words);
+  if (`${destination.first_name ?? ''}${destination.last_name ?? ''}`.trim() === '') lacking.unshift('a name');
+  if (lacking.length > 0) {
+    return [ask('address_incomplete', `The address lacks ${lacking.join(', ')}.`, `${method}.destinations[0]`)];
+  }
+  if (refuseAddress || !/^[A-Za-z]{2}$/.test(destination.address_country ?? '')) {
+    return [ask('address_undeliverable', 'We do not deliver to this address.', `${method}.destinations[0]`)];
+  }
+  if (chosenOption(session) !== undefined) return [];
+  const content = optionId === undefined ? 'How shall it be sent?' : 'There is no such way to send it.';
+  return [ask('option_required', content, `${method}.groups[0].selected_option_id`)];
+}
+
+function ask(code: string, content: string, path: string): Notice {
+  return { code, content, severity: 'recoverable', path };
+}
+
+/** Whether the address is complete, so that shipping options can be offered. */
+function isDeliverable(session: Session, circumstances: Circumstances): boolean {
+  return aboutShipping(session, circumstances).every(({ code }) => code === 'option_required');
+}
 
 interface ShowOptions {
   readonly origin: string;
@@ -100,5 +202,24 @@ function showMethod(session: Session, desk: Desk, version: UcpVersion): object {
           },
         ]
       : [],
+  };
+}
+
+/** The payment handlers, as listed in the profile and in every checkout. */
+export function paymentHandlers({ publicUrl, domain }: Pick<Desk, 'publicUrl' | 'domain'>): object {
+  const url = publicUrl();
+  // At start the service's URL is not known yet.
+  if (url === '') return {};
+  return {
+    [handlerName(url)]: [
+      {
+        id: handlerId,
+        version: handlerVersion,
+        spec: `${url}${handlerSpecPath}`,
+        schema: `${url}${handlerSchemaPath}`,
+        available_instruments: [{ type: instrumentType }],
+        config: { environment: 'sandbox', business: domain },
+      },
+    ],
   };
 }

@@ -1,4 +1,3 @@
-import type { Drawing, Form } from './drawing.ts';
 import {
   above,
   below,
@@ -13,6 +12,46 @@ import {
   within,
   without,
 } from './shapes.ts';
+
+export interface Drawing {
+  readonly form: Form;
+  readonly colour: string;
+  readonly accent: string;
+  readonly pattern: Pattern;
+}
+
+type Form =
+  | 'mug'
+  | 'cup'
+  | 'teapot'
+  | 'bowl'
+  | 'plate'
+  | 'board'
+  | 'bottle'
+  | 'glass'
+  | 'cloth'
+  | 'apron'
+  | 'jar'
+  | 'tin'
+  | 'bag'
+  | 'candle'
+  | 'lamp'
+  | 'lantern'
+  | 'cushion'
+  | 'basket'
+  | 'vase'
+  | 'planter'
+  | 'clock'
+  | 'notebook'
+  | 'pencils'
+  | 'ruler'
+  | 'tote'
+  | 'scarf'
+  | 'shirt'
+  | 'umbrella'
+  | 'postcard';
+
+type Pattern = 'plain' | 'band' | 'rim' | 'stripes' | 'dots' | 'checks';
 
 /** The body takes the product's pattern. */
 export interface Layer {

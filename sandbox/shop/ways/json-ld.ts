@@ -1,5 +1,4 @@
-import { type ShopProduct, variantsOf } from '../catalog.ts';
-import { picturePath, productPath } from '../product-links.ts';
+import { picturePath, productPath, type ShopProduct, variantsOf } from '../catalog.ts';
 import type { Shop } from '../shop.ts';
 
 /** The JSON-LD of the pages. The search page has no prices, like most shops'. */

@@ -1,6 +1,5 @@
-import { findInCatalog, type ShopProduct, variantsOf } from '../catalog.ts';
+import { findInCatalog, picturePath, productPath, type ShopProduct, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
-import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
 
 /** Shopify's search states no currency, so products in another one are left out. */

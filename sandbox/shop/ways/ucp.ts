@@ -1,6 +1,5 @@
-import { findInCatalog, type ShopProduct, variantsOf } from '../catalog.ts';
+import { findInCatalog, picturePath, productPath, type ShopProduct, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
-import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
 import { fieldsOf, lookupCapability, readUcpPath, searchCapability, type UcpVersion } from '../ucp-versions.ts';
 

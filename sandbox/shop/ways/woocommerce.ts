@@ -1,6 +1,5 @@
-import { type ShopProduct, type ShopVariant, variantsOf } from '../catalog.ts';
+import { picturePath, productPath, type ShopProduct, type ShopVariant, variantsOf } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
-import { picturePath, productPath } from '../product-links.ts';
 import type { ShopRequest } from '../shop.ts';
 
 const route = '/wc/store/v1/products';

@@ -1,3 +1,11 @@
+/** City, region and code from the end of an address, and the lines before them. */
+export interface Place {
+  readonly city: string | undefined;
+  readonly region: string | undefined;
+  readonly postalCode: string | undefined;
+  readonly before: readonly string[];
+}
+
 /** An address in parts, as a caller gives them: any may be missing or wrong. */
 export interface AddressParts {
   readonly name?: string | undefined;

@@ -1,4 +1,4 @@
-import type { Place } from './place.ts';
+import type { Place } from './address-parts.ts';
 import { type FoundCode, findPostalCode } from './postal-codes.ts';
 import { hasHouseNumber, isUnit, looksLikeStreet } from './read-recipient.ts';
 import { findRegion, listsRegions, splitRegion } from './regions.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { orRefuse } from './or-refuse.ts';
-import { readShippingAddress } from './shipping-address.ts';
+import { orRefuse, readShippingAddress } from './shipping-address.ts';
 
 /** As `name / street / extra / postal code / city / region / country`; a dash where there is none. */
 function summarize(text: string): string {

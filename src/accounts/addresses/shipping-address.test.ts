@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countries, findCountry } from './countries.ts';
-import { describeMissing } from './or-refuse.ts';
 import { needsPostalCode } from './postal-codes.ts';
 import { isZipOfState } from './regions.ts';
-import { normalizeAddress, readShippingAddress, type ShippingAddress } from './shipping-address.ts';
+import { describeMissing, normalizeAddress, readShippingAddress, type ShippingAddress } from './shipping-address.ts';
 
 const read = (text: string) => readShippingAddress(text).address;
 const missing = (text: string) => readShippingAddress(text).missing;

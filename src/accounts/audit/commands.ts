@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { printable } from '../../kernel/text/printable.ts';
+import { printable } from '../../kernel/text/visible-text.ts';
 import { findId } from '../find-account.ts';
-import { auditActions } from './actions.ts';
 import { type OperatorEntry, walkLog } from './read-log.ts';
+import { auditActions } from './record.ts';
 
 interface Tools {
   withDatabase(work: (db: Queryable) => Promise<void>): Promise<void>;

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../kernel/db/database.ts';
-import { toPage } from '../../kernel/http/paging.ts';
+import { toPage } from '../../kernel/http/list-route.ts';
 
 export interface LoggedEntry {
   readonly id: string;

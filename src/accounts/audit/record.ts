@@ -1,6 +1,85 @@
+import { userInfo } from 'node:os';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
-import type { AuditAction } from './actions.ts';
+import { redactText } from '../../kernel/log/redact.ts';
+
+/** Read-only commands, by their last word. All others are recorded. */
+const looking: ReadonlySet<string> = new Set([
+  'audit',
+  'debtors',
+  'dues',
+  'keys',
+  'list',
+  'reconcile',
+  'reserves',
+  'show',
+  'unknown',
+]);
+
+export interface GivenCommand {
+  readonly name: string;
+  /** Everything typed after `paywright`. */
+  readonly words: readonly string[];
+}
+
+/** Records an operator command before it runs, because it may take several commits or be interrupted. */
+export async function noteCommand(db: Queryable, operator: string, { name, words }: GivenCommand): Promise<void> {
+  if (looking.has(name)) return;
+  await recordAudit(db, {
+    accountId: null,
+    action: 'operator.command',
+    by: { operator },
+    details: { command: withoutSecrets(words.join(' ')) },
+  });
+}
+
+/** A URL may carry a secret in its query. */
+function withoutSecrets(typed: string): string {
+  return redactText(typed.replaceAll(/(https?:\/\/[^\s?#]*)[?#]\S*/gi, '$1')).slice(0, 1_000);
+}
+
+/** All audit actions and their meaning. The meaning of a name never changes, because old entries keep it. */
+export const auditActions = {
+  'account.registered': 'The account was created.',
+  'sign_in.succeeded': 'A sign-in with the password succeeded and created a key.',
+  'key.created': 'A key was created by another key, or by the operator for an account without an email.',
+  'key.rotated': 'A key was replaced by a new one with the same name, scopes and expiry.',
+  'key.revoked': 'A key was revoked.',
+  'keys.revoked': 'All keys of the account were revoked.',
+  'sign_in.failed': 'A sign-in with a wrong password failed. At most 20 an hour are logged per network.',
+  'password.changed': 'The password was changed with the current password.',
+  'password.reset_asked': 'A password reset token was sent to the email, or shown to the operator.',
+  'password.reset': 'The password was reset with a token.',
+  'email.verified': 'The email was verified with a code.',
+  'phone.verified': 'The phone number was verified with a code.',
+  'email.changed': 'The email was changed, after codes sent to both addresses were confirmed.',
+  'email.yielded':
+    'The email, which was never verified, moved to another account whose owner proved that the mailbox is theirs.',
+  'phone.removed': 'The phone number was removed.',
+  'webhook.created': 'A webhook was created.',
+  'webhook.deleted': 'A webhook was deleted.',
+  'merchant.changed': 'A domain was registered, or its orders URL was changed.',
+  'merchant.proved': 'A domain was verified. Amounts owed to it were credited to the balance.',
+  'merchant.given_up': 'A domain was deleted.',
+  'account.closed': 'The owner closed the account. Personal data was erased; the ledger is kept.',
+  'account.frozen': 'The account was frozen: it can receive but not send.',
+  'account.unfrozen': 'The account was unfrozen and can send again.',
+  'tier.changed': 'The rate-limit tier was changed.',
+  'withdrawal.held': 'A withdrawal was held for review by the operator.',
+  'withdrawal.released': 'The operator released a held withdrawal.',
+  'withdrawal.refunded': 'The operator refunded a held withdrawal.',
+  'withdrawal.cancelled': 'A withdrawal was cancelled before it was submitted.',
+  'withdrawal_address.default_changed': 'The default withdrawal address was changed.',
+  'shipping_address.changed': 'The default shipping address was changed.',
+  'withdrawal_address.added': 'An address was added to the allow-list.',
+  'withdrawal_address.removed': 'An address was removed from the allow-list.',
+  'allow_list.on': 'The allow-list was switched on.',
+  'allow_list.ending': 'The allow-list was switched off, effective after a delay.',
+  'operator.command': 'The operator started a command.',
+  'secret.rotated': 'The operator secret was rotated and all data was re-encrypted.',
+} as const;
+
+export type AuditAction = keyof typeof auditActions;
 
 /** Who did it. Empty for the service itself. */
 export interface AuditActor {
@@ -42,4 +121,18 @@ export async function recordAudit(
       note ?? null,
     ],
   );
+}
+
+/** The system user who runs the command; behind sudo, the original user. */
+export function operatorName(env: Readonly<Record<string, string | undefined>>): string {
+  return env['SUDO_USER'] || nameOfUser();
+}
+
+/** In a container the user may have no name. */
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? '?'}`;
+  }
 }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Route } from '../../kernel/http/define-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { type AuditAction, auditActions } from './actions.ts';
 import { type LoggedEntry, readAccountLog } from './read-log.ts';
+import { type AuditAction, auditActions } from './record.ts';
 
 const actions = Object.keys(auditActions) as [AuditAction, ...AuditAction[]];
 

@@ -1,21 +1,59 @@
+import { parseUnits } from 'viem';
 import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import type { Saga } from '../../kernel/sagas/define-saga.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import { type Claim, claimsOf } from '../../ledger/balances.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { lockOwner } from '../../ledger/lock-owner.ts';
-import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { balancesOf, type Claim, claimsOf } from '../../ledger/balances.ts';
+import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
 import { toDecimalText } from '../../money/amount.ts';
+import { type Asset, assetIds, assets } from '../../money/catalogue.ts';
+import { listed } from '../../money/in-words.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import { endAllKeys } from '../keys/end-keys.ts';
-import { endMostKeys } from '../keys/end-most-keys.ts';
+import { endAllKeys, endMostKeys } from '../keys/end-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { postMessage } from '../messages/outbox.ts';
 import { type PasswordGuard, requirePassword, requireSamePassword } from '../passwords/require-password.ts';
-import { forfeit, mayForfeit } from './forfeit.ts';
 import type { OnAccountClosing, UnderWay, UnderWayOf } from './on-account-closing.ts';
+
+/** The amounts that an owner may give up, summed over all chains, in words. */
+export const forfeitable = listed(assetIds.map((asset) => `${assets[asset].forfeitable} ${asset}`));
+
+const most = new Map(assetIds.map((asset) => [asset, parseUnits(assets[asset].forfeitable, assets[asset].decimals)]));
+
+/** Whether the balances are small enough and nothing is on hold. */
+async function mayForfeit(tx: Transaction, accountId: bigint, claims: readonly Claim[]): Promise<boolean> {
+  const spendable = new Map((await balancesOf(tx, accountId)).map(({ account, balance }) => [account, balance.atomic]));
+  const sums = new Map<Asset, bigint>();
+  for (const { chain, total } of claims) {
+    const { asset, atomic } = total;
+    if (spendable.get(userAccount(accountId, asset, chain)) !== atomic) return false;
+    sums.set(asset, (sums.get(asset) ?? 0n) + atomic);
+  }
+  return [...sums].every(([asset, sum]) => sum <= (most.get(asset) ?? 0n));
+}
+
+/** Moves the balances to the house. The tokens stay where they are; only the owner in the ledger changes. */
+async function forfeit(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, claims }: { readonly accountId: bigint; readonly claims: readonly Claim[] },
+): Promise<void> {
+  const postings = claims.map(({ chain, total }) => ({
+    type: 'forfeited',
+    amount: total,
+    senderId: accountId,
+    description: 'Given up when the account was closed',
+    reference: `forfeited:${accountId}:${chain}:${total.asset}`,
+    entries: [
+      { account: userAccount(accountId, total.asset, chain), atomic: -total.atomic },
+      { account: houseAccount('surplus', total.asset, chain), atomic: total.atomic },
+    ],
+  }));
+  await postSurely(tx, ledger, postings);
+}
 
 export interface Closing {
   readonly accountId: bigint;

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../../kernel/db/database.ts';
 import { createSecrets } from '../../kernel/secrets/secrets.ts';
 import { newApiKey } from './api-key.ts';
-import { createKeyRing } from './key-ring.ts';
-import type { KeyUse } from './key-uses.ts';
+import { createKeyRing, type KeyUse } from './key-ring.ts';
 
 const secrets = createSecrets('s'.repeat(32));
 const dayMs = 24 * 60 * 60_000;

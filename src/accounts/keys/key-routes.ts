@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
+import { momentField, momentForms } from '../../kernel/http/read-moment.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
-import { endAllKeys, endKey } from './end-keys.ts';
-import { endMostKeys } from './end-most-keys.ts';
-import { listLiveKeys } from './list-keys.ts';
+import { endAllKeys, endKey, endMostKeys } from './end-keys.ts';
 import { makeKey } from './make-key.ts';
 import { rotateRoute } from './rotate-route.ts';
-import { describeKey, exampleListed, key, scope } from './shown-key.ts';
+import { describeKey, exampleListed, key, listLiveKeys, scope } from './shown-key.ts';
 
 export const webhooksOfKeys = z.array(z.object({ id: z.string(), url: z.string() })).meta({
   description: 'Webhooks that were created with the revoked keys. They stay active unless they were deleted as well.',

@@ -4,14 +4,13 @@ import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import type { Caller, Scope } from '../../kernel/http/define-route.ts';
 import { scopeRequired } from '../../kernel/http/require-scope.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import { lockOwner } from '../../ledger/lock-owner.ts';
-import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { tellOwner } from '../tell-owner.ts';
 import { endKey } from './end-keys.ts';
-import { type IssuedKey, issueKey } from './issue-key.ts';
 import { endOfKey, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
+import { type IssuedKey, issueKey } from './make-key.ts';
 import type { OnKeyRotated, OnKeysEnded } from './on-keys-ended.ts';
 
 export interface KeyRotation {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { created, defineRoute, type Route } from '../../kernel/http/define-route.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey } from '../fields.ts';

@@ -1,8 +1,7 @@
 import type { Feature } from '../../kernel/feature.ts';
 import type { Mode } from '../../kernel/settings.ts';
 import { accountClosing } from '../closing/on-account-closing.ts';
-import { forgetMessagesSchedule } from './forget-messages.ts';
-import { type OutboxParts, sendMessageHandler } from './outbox.ts';
+import { forgetMessagesSchedule, type OutboxParts, sendMessageHandler } from './outbox.ts';
 
 export const messages: Feature<{ working: Omit<OutboxParts, 'keepText'> & { readonly mode: Mode } }> = {
   name: 'messages',

@@ -1,9 +1,23 @@
 import { z } from 'zod';
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
+import { deleteInChunks } from '../../kernel/db/delete-in-chunks.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
+import type { Schedule } from '../../kernel/jobs/worker.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Message, Notifier } from './notifier.ts';
+
+const job = defineJob({ name: 'forget-messages', payload: z.unknown(), maxAttempts: 1 });
+
+/** Once a day, because it scans the whole table. */
+export function forgetMessagesSchedule(db: Queryable): Schedule {
+  return { at: '43 3 * * *', handler: handleJob(job, () => forgetMessages(db)) };
+}
+
+/** An unsent message is deleted too: its job gave up long before. */
+export async function forgetMessages(db: Queryable): Promise<void> {
+  await deleteInChunks(db, { table: 'messages', where: "created_at < now() - interval '30 days'" });
+}
 
 /** The payload names only the message; the text may contain a code and stays sealed in its row. */
 const sendMessage = defineJob({

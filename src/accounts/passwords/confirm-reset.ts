@@ -1,19 +1,18 @@
-import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { NewWallet } from '../../custody/wallets/provider.ts';
 import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
 import { OutcomeUnknown } from '../../kernel/db/outcome-unknown.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
-import { lockOwner } from '../../ledger/lock-owner.ts';
+import { lockOwner } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
 import { yieldEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
-import { endMostKeys } from '../keys/end-most-keys.ts';
+import { endMostKeys } from '../keys/end-keys.ts';
 import type { WalletSource } from '../register.ts';
-import type { ChangePasswordParts } from './change-password.ts';
+import { type ChangePasswordParts, type PasswordSet, setPassword } from './change-password.ts';
 import { isTooCommon } from './common-passwords.ts';
 import { findResetToken, type ResetToken, useResetToken } from './reset-token.ts';
-import { type PasswordSet, setPassword } from './set-password.ts';
 
 export interface ResetConfirmation {
   readonly token: string;

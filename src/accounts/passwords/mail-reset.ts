@@ -1,13 +1,23 @@
 import { z } from 'zod';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
-import { defineJob, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
+import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { type AuditEntry, recordAudit } from '../audit/record.ts';
+import { accountErrors } from '../errors.ts';
 import { countMessage } from '../messages/daily-caps.ts';
 import { postMessage } from '../messages/outbox.ts';
-import type { ResetLimits } from './reset-limits.ts';
 import { issueResetToken, type ResetToken, tokenMinutes } from './reset-token.ts';
+
+/** Limits on mailed reset tokens. 0 is unlimited, except for `perMailbox`. */
+export interface ResetLimits {
+  /** Requests per day (UTC) from one network, whether the email has an account or not. */
+  readonly perNetwork: number;
+  /** Per hour to one mailbox; beyond that, one every 15 minutes. */
+  readonly perMailbox: number;
+  /** Per day, to all mailboxes. */
+  readonly inAll: number;
+}
 
 /** Requested by a stranger from an address, or by the operator, who is not limited. */
 export const mailReset = defineJob({
@@ -97,4 +107,27 @@ Programs can send this token to POST /account/password/reset/confirm instead:
 ${token}
 
 It is valid for ${tokenMinutes} minutes and can be used once. We will never ask you for it. If this was not you, ignore this mail: without the token nobody can set a password.`;
+}
+
+/**
+ * Requests a reset mail. A job looks the account up, so neither the response nor its timing reveals whether the email
+ * has an account.
+ */
+export async function askReset(
+  { db, logger, resetLimits }: Pick<MailResetParts, 'db' | 'logger' | 'resetLimits'>,
+  { email, ip }: { readonly email: string; readonly ip: string },
+): Promise<void> {
+  const limits = { perNetwork: resetLimits.perNetwork, perTarget: 0, perCountry: 0, inAll: 0 };
+  await db.transaction(async (tx) => {
+    const over = await countMessage(tx, logger, limits, { kind: 'resets-asked', ip, target: email });
+    if (over !== undefined) {
+      throw accountErrors.too_many_attempts(
+        'Your network has requested too many password resets today. Try again in an hour.',
+        {
+          headers: { 'Retry-After': '3600' },
+        },
+      );
+    }
+    await enqueue(tx, mailReset, { email, address: ip });
+  });
 }

@@ -1,8 +1,36 @@
+import { dailyCaps } from '../../kernel/daily-caps/count-today.ts';
+import { takeToday } from '../../kernel/daily-caps/take-today.ts';
 import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
-import type { AuditActor } from '../audit/record.ts';
+import { networksOf } from '../../kernel/http/client-address.ts';
+import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
+import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import type { NoteFailure } from './note-failure.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';
+
+const written = { limit: 20, windowMs: 3_600_000 };
+
+type NoteFailure = (failure: {
+  readonly accountId: bigint;
+  readonly by: AuditActor & { readonly address: string };
+}) => Promise<void>;
+
+/**
+ * Limited per network and hour, and per account and day, so that strangers can neither flood the owner's audit log nor
+ * fill the disk.
+ */
+export function createNoteFailure({ db, limiter }: { db: Database; limiter: RateLimiter }): NoteFailure {
+  return async ({ accountId, by }) => {
+    const { nearest, wider = nearest } = networksOf(by.address);
+    const { allowed, remaining } = await limiter.take(`failures-noted:${accountId}:${wider}`, written);
+    if (!allowed) return;
+    const details = remaining === 0 ? { more: 'Further failures from this network are not recorded for an hour.' } : {};
+    await db.transaction(async (tx) => {
+      const scope = `failedSignIns:account:${accountId}`;
+      if ((await takeToday(tx, { scope, limit: dailyCaps.failedSignIns.most })) === undefined) return;
+      await recordAudit(tx, { accountId, action: 'sign_in.failed', by, details });
+    });
+  };
+}
 
 export interface PasswordGuard {
   readonly db: Database;

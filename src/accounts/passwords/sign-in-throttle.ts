@@ -6,8 +6,34 @@ import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/lim
 import type { RateLimitConfig } from '../../kernel/rate-limit/rate-limit-config.ts';
 import { accountErrors } from '../errors.ts';
 import type { Passwords } from './passwords.ts';
-import { createRecentNetworks } from './recent-networks.ts';
 import { createWaitingRoom, type WaitingRoomBounds } from './waiting-room.ts';
+
+const rememberedMs = 30 * 24 * 3_600_000;
+const mostRemembered = 50_000;
+
+/** Networks from which an account recently signed in successfully. A forgotten one costs its owner a short delay at most. */
+interface RecentNetworks {
+  remember(accountId: bigint, network: string): void;
+  has(accountId: bigint, network: string): boolean;
+}
+
+function createRecentNetworks(clock: Clock): RecentNetworks {
+  /** Oldest first. */
+  const seen = new Map<string, number>();
+  return {
+    remember(accountId, network) {
+      const place = `${accountId} ${network}`;
+      seen.delete(place);
+      seen.set(place, clock.now());
+      const [oldest] = seen.keys();
+      if (seen.size > mostRemembered && oldest !== undefined) seen.delete(oldest);
+    },
+    has(accountId, network) {
+      const at = seen.get(`${accountId} ${network}`);
+      return at !== undefined && at > clock.now() - rememberedMs;
+    },
+  };
+}
 
 const windowMs = 15 * 60_000;
 

@@ -1,6 +1,41 @@
 import { getAddress, type Hex } from 'viem';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { lockUntilCommit } from '../../kernel/db/locks.ts';
+import type { ChainId } from '../../money/catalogue.ts';
+import type { Brakes } from './brakes.ts';
 import { limitErrors } from './errors.ts';
+import { refuseBeyondDay } from './hourly-limit.ts';
+
+/** A payment from an account to an outside address that the caller chose. */
+interface Leaving {
+  readonly accountId: bigint;
+  readonly address: Hex;
+  /** In millionths of a USDC. */
+  readonly value: bigint;
+}
+
+/**
+ * Enforces the account's allow-list and daily limit, in the commit that takes the money from the balance. The lock
+ * lasts until that commit, so concurrent payments see each other, and an allow-list that was switched on applies to all
+ * later ones.
+ */
+export async function applyBrakes(tx: Transaction, brakes: Brakes, leaving: Leaving): Promise<void> {
+  await lockSending(tx, leaving.accountId);
+  await refuseNotAllowed(tx, leaving);
+  await refuseBeyondDay(tx, brakes, leaving);
+}
+
+/** Serializes an account's outgoing payments and changes of its allow-list. */
+export async function lockSending(tx: Transaction, accountId: bigint): Promise<void> {
+  await lockUntilCommit(tx, { kind: 'sentOutside', of: String(accountId) });
+}
+
+type Verdict = { readonly clear: true } | { readonly clear: false; readonly reason: string };
+
+/** Asked about every outside address before money goes there. Its adapters are in custody/adapters/. */
+export interface Screening {
+  check(question: { readonly chain: ChainId; readonly address: Hex }): Promise<Verdict>;
+}
 
 export interface AllowedAddress {
   readonly address: Hex;

@@ -2,7 +2,7 @@ import { httpErrors } from '../../kernel/http/errors.ts';
 import type { Amount } from '../../money/amount.ts';
 import { isCoin, isCurrency } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
-import { orUnavailable } from '../treasury/or-unavailable.ts';
+import { orUnavailable } from '../treasury/gas-costs.ts';
 
 /** In atomic units of USDC or EURC. */
 const leastValue = 1_000_000n;

@@ -1,8 +1,15 @@
-import { createLeafSecrets } from './leaf-secrets.ts';
 import { type Page, pagesOf } from './pages.ts';
-import { planLeaves } from './plan-leaves.ts';
-import { createRandom } from './random.ts';
-import { leafHash, nonceBytes, ownerHash, rootHash, type TreeName, type TreeNode, treeTag } from './tree-hash.ts';
+import { createRandom, planLeaves } from './plan-leaves.ts';
+import {
+  createLeafSecrets,
+  leafHash,
+  nonceBytes,
+  ownerHash,
+  rootHash,
+  type TreeName,
+  type TreeNode,
+  treeTag,
+} from './tree-hash.ts';
 
 export interface Claim {
   /** The account's handle. */

@@ -3,6 +3,21 @@ import { multicallAbi, multicallAddress, tokenAbi } from '../../chains/abi.ts';
 import type { Network, Token } from '../../chains/network.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 
+export interface Cursor {
+  readonly blockNumber: bigint;
+  readonly blockHash: Hex;
+}
+
+/** The block that was read is no longer part of the chain, so balances as of that block cannot be asked. */
+export class BlockIsGone extends Error {
+  override readonly name = 'BlockIsGone';
+}
+
+export async function requireBlock({ id, client }: Network, { blockNumber, blockHash }: Cursor): Promise<void> {
+  const { hash } = await client.getBlock({ blockNumber });
+  if (hash !== blockHash) throw new BlockIsGone(`block ${blockNumber} of ${id} was replaced by a reorg`);
+}
+
 /**
  * About 4 million gas and 230 KB per request. Nodes allow 10 million gas and more per call, and bodies of a megabyte.
  */

@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
 import { type Database, longStatements, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import type { Cursor } from './ask-chain.ts';
 import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
 import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
+import type { Cursor } from './read-balances.ts';
 
 /** The ledger's view of one asset on one chain. */
 export interface Book {

@@ -4,7 +4,7 @@ import { type Network, tokenOf } from '../../chains/network.ts';
 import { transferIn } from '../../chains/token-transfer.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
-import { toPostingId } from '../../ledger/posting-id.ts';
+import { toPostingId } from '../../ledger/posting.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { amountText } from './reconcile-books.ts';
 

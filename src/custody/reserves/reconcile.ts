@@ -1,17 +1,22 @@
 import { type Network, type Networks, reviewed } from '../../chains/network.ts';
 import { type Database, longStatements } from '../../kernel/db/database.ts';
 import type { Saga } from '../../kernel/sagas/define-saga.ts';
+import { listOpenSagas } from '../../kernel/sagas/list-sagas.ts';
 import { verifyLedger } from '../../ledger/verify.ts';
 import type { ChainId } from '../../money/catalogue.ts';
-import { BlockIsGone, requireBlock } from './ask-chain.ts';
+import { BlockIsGone, requireBlock } from './read-balances.ts';
 import { atOneMoment, type Position, readPosition } from './read-position.ts';
 import { amountText, reconcileBooks } from './reconcile-books.ts';
 import { reconcileDeposits } from './reconcile-deposits.ts';
-import { reconcileNative } from './reconcile-native.ts';
-import { findStuck } from './reconcile-sagas.ts';
-import { reconcileSteps } from './reconcile-steps.ts';
-import { readUnwrapped, reconcileUnwrapped, type Unwrapped } from './reconcile-unwrapped.ts';
-import { readWallets, reconcileWallets, type Wallets } from './reconcile-wallets.ts';
+import { reconcileNative, reconcileSteps } from './reconcile-steps.ts';
+import {
+  readUnwrapped,
+  readWallets,
+  reconcileUnwrapped,
+  reconcileWallets,
+  type Unwrapped,
+  type Wallets,
+} from './reconcile-wallets.ts';
 
 export interface ReconcileParts {
   readonly db: Database;
@@ -84,4 +89,21 @@ async function findLag({ lagBlocks = 500 }: ReconcileParts, network: Network, re
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
   const behind = Number(head - read) - network.confirmations + 1;
   return behind > lagBlocks ? [`${network.id}: ${behind} confirmed blocks after block ${read} were not read yet.`] : [];
+}
+
+/** Sagas that are in one state for longer than it may take. States that wait for the operator have no limit. */
+async function findStuck({
+  db,
+  sagas,
+  laterMs,
+}: {
+  readonly db: Database;
+  readonly sagas: readonly Saga[];
+  readonly laterMs?: number;
+}): Promise<string[]> {
+  const stuck = (await listOpenSagas(db, sagas, { laterMs })).filter((one) => one.stuck);
+  return stuck.map(
+    ({ saga, id, about, status, since, waitsFor }) =>
+      `${saga} ${id} (${about}) is ${status} since ${since.toISOString()}: ${waitsFor}.`,
+  );
 }

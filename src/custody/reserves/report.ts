@@ -3,11 +3,10 @@ import type { Database } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { depositTokens } from '../wallets/deposit-tokens.ts';
-import { BlockIsGone, requireBlock } from './ask-chain.ts';
+import { depositTokens } from '../wallets/kept-chains.ts';
 import { readShown } from './doubted-arrivals.ts';
 import { readTaken } from './open-steps.ts';
-import { type BalancesAt, readBalances } from './read-balances.ts';
+import { type BalancesAt, BlockIsGone, readBalances, requireBlock } from './read-balances.ts';
 import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
 
 /** What we hold and owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */

@@ -5,7 +5,6 @@ import type { Database } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { claimsOf } from '../../ledger/balances.ts';
 import { toDecimalText } from '../../money/amount.ts';
-import { forgetOldLeaves } from './forget-leaves.ts';
 import {
   type AccountProof,
   findSnapshot,
@@ -15,7 +14,7 @@ import {
   readRoots,
 } from './read-proof.ts';
 import { type ReservesReport, reportReserves } from './report.ts';
-import { takeSnapshot } from './take-snapshot.ts';
+import { forgetOldLeaves, takeSnapshot } from './take-snapshot.ts';
 
 export interface ReservesOptions {
   readonly db: Database;

@@ -1,8 +1,22 @@
 import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { defineErrors } from '../../kernel/http/problem.ts';
 import { assetIds, chainIds } from '../../money/catalogue.ts';
-import { reserveErrors } from './errors.ts';
 import type { Reserves } from './reserves.ts';
+
+const reserveErrors = defineErrors({
+  snapshot_not_found: {
+    status: 404,
+    title: 'Snapshot not found',
+    detail:
+      'The snapshot does not exist, or its leaves are older than a day and no longer kept. Omit snapshotId to get the newest snapshot.',
+  },
+  proof_not_ready: {
+    status: 503,
+    title: 'Proof not ready',
+    detail: 'The first snapshot is being taken. Try again in a moment.',
+  },
+});
 
 const chain = z.enum(chainIds);
 const asset = z.enum(assetIds);

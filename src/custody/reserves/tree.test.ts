@@ -7,8 +7,7 @@ import {
   leavesIn,
   verifyProof,
 } from '../../../test/support/proofs.ts';
-import { cutBalance } from './plan-leaves.ts';
-import { createRandom } from './random.ts';
+import { createRandom, cutBalance } from './plan-leaves.ts';
 import { joinNodes, sumLimit } from './tree-hash.ts';
 
 const balance = fc.oneof(

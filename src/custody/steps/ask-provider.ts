@@ -2,8 +2,7 @@ import type { Hex } from 'viem';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { type HeldWallet, ProviderError } from '../wallets/provider.ts';
-import type { ChainStep } from './chain-step.ts';
-import type { ChainStepParts } from './parts.ts';
+import type { ChainStep, ChainStepParts } from './chain-step.ts';
 
 /** Must be the same for every attempt, because all go under one idempotency key. */
 export type ProviderRequest =

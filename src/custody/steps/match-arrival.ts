@@ -1,10 +1,69 @@
+import type { Hex } from 'viem';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
-import type { AccountId } from '../../ledger/account-id.ts';
-import type { Asset } from '../../money/catalogue.ts';
-import type { HouseArrival } from './house-arrival.ts';
-import { findPaidClaim, type PaidClaim } from './match-claim.ts';
+import { type AccountId, houseAccount } from '../../ledger/account-id.ts';
+import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { ChainStep } from './chain-step.ts';
 import { hasUnexplained } from './unknown-calls.ts';
+
+/** A payment by authorization, and the account to credit. */
+interface PaidClaim {
+  readonly claimId: string;
+  readonly account: AccountId;
+}
+
+/**
+ * Finds the claim that an arrival pays, by its authorization and amount, no matter who submitted it. A claim that was written off is income
+ * when it is paid after all.
+ */
+async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promise<PaidClaim | undefined> {
+  const { chain, asset, atomic, address, proofs } = arrival;
+  for (const proof of proofs) {
+    const [kind, token, payer, nonce] = proof.split(':');
+    if (kind !== 'eip3009') continue;
+    const { rows } = await db.query<{ id: string; writtenOff: boolean }>(
+      `SELECT id, written_off_at IS NOT NULL AS written_off FROM payment_claims
+        WHERE chain = $1 AND token = $2 AND payer = $3 AND nonce = $4 AND asset = $5 AND atomic = $6 AND pay_to = $7
+          AND arrived_at IS NULL`,
+      [chain, token, payer, nonce, asset, atomic, address.toLowerCase()],
+    );
+    const [found] = rows;
+    if (found === undefined) continue;
+    return { claimId: found.id, account: houseAccount(found.writtenOff ? 'fees' : 'receivables', asset, chain) };
+  }
+  return undefined;
+}
+
+/** Marks the claim as paid in the commit that posts it, and reduces the payer's debt. */
+export async function notePaid(
+  tx: Transaction,
+  { claimId, account }: PaidClaim,
+  { txHash }: Pick<HouseArrival, 'txHash'>,
+): Promise<void> {
+  const ofClaim = `(p.chain, p.token, p.address) = (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = $1)`;
+  await tx.query(`SELECT FROM payers p WHERE ${ofClaim} FOR UPDATE`, [claimId]);
+  const { rows } = await tx.query<{ atomic: bigint; lowersDebt: boolean }>(
+    `UPDATE payment_claims SET arrived_at = clock_timestamp(), tx_hash = $2, arrival_account = $3, lapsed_at = NULL
+      WHERE id = $1 AND arrived_at IS NULL RETURNING atomic, written_off_at IS NOT NULL OR clears_debt AS lowers_debt`,
+    [claimId, txHash, account],
+  );
+  const [paid] = rows;
+  if (paid === undefined) throw new Error(`payment ${claimId} has arrived twice`);
+  if (!paid.lowersDebt) return;
+  await tx.query(`UPDATE payers p SET debt = greatest(debt - $2, 0) WHERE ${ofClaim}`, [claimId, paid.atomic]);
+}
+
+/** Tokens that arrived at a house wallet, and what their receipt proves. */
+export interface HouseArrival {
+  readonly chain: ChainId;
+  readonly txHash: Hex;
+  readonly address: Hex;
+  readonly asset: Asset;
+  readonly atomic: bigint;
+  readonly proofs: readonly string[];
+  /** A step that was submitted later cannot have caused it. */
+  readonly seenAt: Date;
+}
 
 export type Match =
   /** A step expects it, and names the account to credit. */
@@ -110,4 +169,17 @@ export async function nameProof(
         AND e.proof IS NULL`,
     [sagaId, step, asset, proof],
   );
+}
+
+/** How much of an asset a step has brought, by the books. Undefined while nothing has arrived. */
+export async function whatArrived(
+  db: Queryable,
+  { id }: Pick<ChainStep, 'id'>,
+  asset: Asset,
+): Promise<bigint | undefined> {
+  const { rows } = await db.query<{ atomic: bigint | null }>(
+    'SELECT sum(atomic) AS atomic FROM deposits WHERE step_id = $1 AND asset = $2',
+    [id, asset],
+  );
+  return rows[0]?.atomic == null ? undefined : rows[0].atomic;
 }

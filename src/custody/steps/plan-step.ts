@@ -1,11 +1,12 @@
 import type { Hex } from 'viem';
 import type { Transaction } from '../../kernel/db/database.ts';
-import { uuidFrom } from '../../kernel/ids/uuid-from.ts';
+import { uuidFrom } from '../../kernel/ids/ids.ts';
 import type { AccountId } from '../../ledger/account-id.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 import type { UserWallet } from '../wallets/user-wallets.ts';
+import type { ChainStep } from './chain-step.ts';
 
 /** Tokens that a step takes from its wallet. */
 interface Leaving {
@@ -93,4 +94,13 @@ export async function dropStep(
   { sagaId, step }: { readonly sagaId: string; readonly step: string },
 ): Promise<void> {
   await tx.query('DELETE FROM chain_steps WHERE saga_id = $1 AND step = $2', [sagaId, step]);
+}
+
+/** Part of the commit before a signed authorization is shown to its recipient: from then on the recipient may use it. */
+export async function noteShown(tx: Transaction, { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>): Promise<void> {
+  await tx.query(
+    `UPDATE chain_steps SET state = 'asked', asked_at = coalesce(asked_at, clock_timestamp())
+      WHERE saga_id = $1 AND step = $2 AND state = 'ready'`,
+    [sagaId, step],
+  );
 }

@@ -8,6 +8,31 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';
+import { type ChainStep, findStep } from './chain-step.ts';
+
+/** How often the first in line checks the treasury. */
+const patienceMs = 2_000;
+
+/** The others are woken when they are served, and check by themselves only in case that fails. */
+const behindMs = 30_000;
+
+/** Waits in line for the treasury's tokens. The first in line serves all. Undefined when the step has its tokens. */
+export async function awaitLiquidity(
+  parts: LiquidityParts,
+  which: Pick<ChainStep, 'sagaId' | 'step'>,
+  line: Line,
+): Promise<{ readonly lookAgainInMs: number; readonly waitsFor: string } | undefined> {
+  const { db } = parts;
+  let step = await findStep(db, which);
+  const isFirst = step?.state === 'waiting' && (await isFirstInLine(db, line, step.id));
+  if (isFirst) {
+    await serveLiquidity(parts, { ...line, caller: which.sagaId });
+    step = await findStep(db, which);
+  }
+  if (step !== undefined && step.state !== 'waiting') return undefined;
+  const lookAgainInMs = (isFirst ? patienceMs : behindMs) * (0.5 + Math.random());
+  return { lookAgainInMs, waitsFor: `${line.asset} to reach the treasury` };
+}
 
 export interface LiquidityParts {
   readonly db: Database;
@@ -198,4 +223,31 @@ export async function isLiquidityNeeded(db: Queryable, chain: ChainId, asset: As
     [chain, asset],
   );
   return rows.length > 0;
+}
+
+/**
+ * Offers the treasury's unpromised tokens to a caller that can use any amount. Steps in line come first. `plan` sets the tokens aside by
+ * planning a step in the same commit.
+ */
+export async function takeSpare(
+  { db, networks }: { readonly db: Database; readonly networks: Networks },
+  line: Line,
+  plan: (tx: Transaction, treasury: HouseWallet, spare: bigint) => Promise<void>,
+): Promise<void> {
+  const { chain, asset } = line;
+  const network = networks.get(chain);
+  const token = network && tokenOf(network, asset);
+  if (network === undefined || token === undefined) return;
+  const treasury = await houseWallet(db, 'treasury', chain);
+  const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
+  const held = await balanceOf(network, token, treasury);
+  await db.transaction(async (tx) => {
+    if (!(await tryLockLine(tx, line)) || (await isLiquidityNeeded(tx, chain, asset))) return;
+    const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
+      treasury.id,
+    ]);
+    if (rows.length === 0) return;
+    const spare = held - (await promisedSince(tx, treasury.id, asset, now));
+    if (spare > 0n) await plan(tx, treasury, spare);
+  });
 }

@@ -1,6 +1,5 @@
 import type { Transaction } from '../../kernel/db/database.ts';
-import { gasSpent } from '../../ledger/gas-posting.ts';
-import type { Posting } from '../../ledger/posting.ts';
+import { gasSpent, type Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
 import { askedElsewhere, type Refused } from './ask-provider.ts';
 import type { ChainStep } from './chain-step.ts';

@@ -7,10 +7,8 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
-import { type EndedStep, planRetry, type StepName } from './advance-saga.ts';
-import { numberedStep, timesPlanned, waitToAskAnew } from './ask-anew.ts';
-import { findStep } from './chain-step.ts';
-import type { ChainStepParts } from './parts.ts';
+import { type EndedStep, numberedStep, planRetry, type StepName, timesPlanned, waitToAskAnew } from './advance-saga.ts';
+import { type ChainStepParts, findStep } from './chain-step.ts';
 import type { NewStep } from './plan-step.ts';
 import { type StepProgress, takeStep } from './take-step.ts';
 

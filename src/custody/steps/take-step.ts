@@ -5,8 +5,7 @@ import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.
 import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
 import { askProvider, type ProviderRequest, type Refused } from './ask-provider.ts';
-import { type ChainStep, findStep } from './chain-step.ts';
-import type { ChainStepParts } from './parts.ts';
+import { type ChainStep, type ChainStepParts, findStep } from './chain-step.ts';
 
 /** How a step has ended. The saga settles the step and posts the consequences in one commit. */
 export type StepEnd =

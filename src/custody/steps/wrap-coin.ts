@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import { uniswap } from '../../chains/uniswap.ts';
+import { uniswap } from '../../chains/abi.ts';
 import { encodeWrapTo } from '../../chains/wrapped-coin.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
@@ -8,13 +8,11 @@ import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
-import { type EndedStep, planRetry, type StepName } from './advance-saga.ts';
-import { numberedStep, timesPlanned, waitToAskAnew } from './ask-anew.ts';
-import { findStep } from './chain-step.ts';
-import type { ChainStepParts } from './parts.ts';
+import { type EndedStep, numberedStep, planRetry, type StepName, timesPlanned, waitToAskAnew } from './advance-saga.ts';
+import { type ChainStepParts, findStep } from './chain-step.ts';
+import { whatArrived } from './match-arrival.ts';
 import type { NewStep } from './plan-step.ts';
 import { takeStep } from './take-step.ts';
-import { whatArrived } from './what-arrived.ts';
 
 /** Native coin that a saga has unwrapped and not paid. It is wrapped again, and arrives at the recipient as a token. */
 export interface Wrapping {

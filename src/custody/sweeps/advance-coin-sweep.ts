@@ -1,21 +1,133 @@
+import { getAddress, type Hex } from 'viem';
+import { keepBelow, smaller } from '../../chains/gas-fee-ceiling.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import { postSurely } from '../../ledger/ledger.ts';
+import type { Posting } from '../../ledger/posting.ts';
+import { amountOf } from '../../money/amount.ts';
+import { type ChainId, type Coin, chains } from '../../money/catalogue.ts';
 import { advanceSaga } from '../steps/advance-saga.ts';
-import { findStep } from '../steps/chain-step.ts';
-import { requireNetwork } from '../steps/parts.ts';
+import { findStep, requireNetwork } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
 import { type StepEnd, type StepProgress, takeStep } from '../steps/take-step.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';
 import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
-import { type CoinSweep, findCoinSweep, lendStep, moveStep } from './coin-sweep.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
-import { gasLent, gasNeeded, missingGas, noteLent } from './gas-loan.ts';
 import type { SweepParts } from './sweep-parts.ts';
+
+/** Room for the fee to double until a transaction is signed: no provider sets aside more. */
+const roomForFees = 2n;
+
+/** So that what is lent is enough when it has doubled once more, and is left for the next time when it has not. */
+const loanOverNeed = 2n;
+
+/**
+ * What a transaction may cost at the chain's price of this moment, in native coin. Never more than the ceiling lets anybody
+ * offer; above it nothing is lent, because nothing would be sent either.
+ */
+export async function gasNeeded(
+  { id: chain, client, feeCeiling }: Pick<Network, 'id' | 'client' | 'feeCeiling'>,
+  gasLimit: bigint,
+): Promise<bigint> {
+  const { maxFeePerGas, maxPriorityFeePerGas: tip } = await client.estimateFeesPerGas();
+  const { priorityFee } = keepBelow(feeCeiling, { chain, baseFee: maxFeePerGas - tip, tip });
+  const price = smaller((maxFeePerGas - tip + priorityFee) * roomForFees, feeCeiling.maxFee);
+  return smaller(gasLimit, feeCeiling.gasLimit) * price;
+}
+
+/** How much is to be lent to a wallet that needs this much; nothing when what it has left of earlier loans is enough. */
+async function missingGas(db: Queryable, walletId: string, needed: bigint): Promise<bigint> {
+  const { rows } = await db.query<{ atomic: bigint }>('SELECT atomic FROM lent_gas WHERE wallet_id = $1', [walletId]);
+  // The books and not the chain: what strangers send there is not ours to spend, and a node that lags would make us lend twice.
+  const lent = rows[0]?.atomic ?? 0n;
+  return lent >= needed ? 0n : loanOverNeed * needed - lent;
+}
+
+/** Native coin has come to a wallet, or has left it as a fee. */
+async function noteLent(tx: Transaction, walletId: string, change: bigint): Promise<void> {
+  await tx.query(
+    `INSERT INTO lent_gas AS known (wallet_id, atomic) VALUES ($1, $2)
+     ON CONFLICT (wallet_id) DO UPDATE SET atomic = known.atomic + excluded.atomic`,
+    [walletId, change],
+  );
+}
+
+/** From the tank to a user's wallet: it stays the operator's, and is not spent yet. */
+function gasLent(chain: ChainId, { stepId, atomic }: { readonly stepId: string; readonly atomic: bigint }): Posting {
+  const { native } = chains[chain];
+  return {
+    type: 'gas_loan',
+    amount: amountOf(native, atomic),
+    entries: [
+      { account: houseAccount('gas_tank', native, chain), atomic },
+      { account: houseAccount('gas_lent', native, chain), atomic: -atomic },
+    ],
+    reference: `gas_loan:${stepId}`,
+  };
+}
+
+/** Deposits of one wallet, which that wallet itself sends to the treasury. */
+interface CoinSweep {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: Coin;
+  readonly walletId: string;
+  readonly treasury: Hex;
+  readonly atomic: bigint;
+  /** How much gas its transaction may use. */
+  readonly gasLimit: bigint;
+  /** How often gas was lent for it, and how much the last time. */
+  readonly loans: number;
+  readonly loan: bigint;
+  readonly status: 'lending' | 'moving' | 'complete' | 'failed';
+}
+
+/** Its newest loan. The first is called as the checkpoints are. */
+function lendStep({ id, loans }: Pick<CoinSweep, 'id' | 'loans'>) {
+  return { sagaId: id, step: loans <= 1 ? 'lend' : `lend_${loans}` };
+}
+
+function moveStep(sweepId: string) {
+  return { sagaId: sweepId, step: 'move' } as const;
+}
+
+async function findCoinSweep(db: Queryable, id: string): Promise<CoinSweep | undefined> {
+  const { rows } = await db.query<CoinSweepRow>(
+    'SELECT id, chain, asset, wallet_id, treasury, atomic, gas_limit, loans, loan, status FROM coin_sweeps WHERE id = $1',
+    [id],
+  );
+  return rows[0] && toCoinSweep(rows[0]);
+}
+
+interface CoinSweepRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: Coin;
+  readonly walletId: string;
+  readonly treasury: string;
+  readonly atomic: bigint;
+  readonly gasLimit: bigint;
+  readonly loans: number;
+  readonly loan: bigint | null;
+  readonly status: CoinSweep['status'];
+}
+
+function toCoinSweep({ walletId, treasury, atomic, gasLimit, loan, ...row }: CoinSweepRow): CoinSweep {
+  return {
+    ...row,
+    walletId: walletId,
+    treasury: getAddress(treasury),
+    atomic: atomic,
+    gasLimit: gasLimit,
+    loan: loan ?? 0n,
+  };
+}
 
 /** The wait before a refused loan is retried. */
 const refusedMs = 60_000;

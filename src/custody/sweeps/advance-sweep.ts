@@ -1,22 +1,95 @@
-import type { Hex } from 'viem';
+import { getAddress, type Hex } from 'viem';
 import { multicallAddress } from '../../chains/abi.ts';
-import { encodeSubmission, type Fate, judge, readUsed } from '../../chains/authorization.ts';
+import { encodeSubmission, type Fate, judge, readUsed, type SignedAuthorization } from '../../chains/authorization.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { chains } from '../../money/catalogue.ts';
-import { requireNetwork } from '../steps/parts.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { requireNetwork } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
 import { type StepEnd, takeStep } from '../steps/take-step.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
+import type { DepositToken } from '../wallets/kept-chains.ts';
 import { findCursor } from '../watch/chain-cursor.ts';
 import { isOnChain } from '../watch/reorganisation.ts';
 import type { SweepParts } from './sweep-parts.ts';
-import { findSweep, type Sweep, type SweepItem, submitStep } from './sweep-row.ts';
 import { sweepSaga } from './sweep-saga.ts';
+
+/** Deposits of some wallets, each with its permission to carry them to the treasury. */
+interface Sweep {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: DepositToken['asset'];
+  /** `sending` from the moment before the provider is first asked. */
+  readonly status: 'signed' | 'sending' | 'complete' | 'failed';
+  /** Always in the same order, because the provider must be asked for the same thing every time. */
+  readonly items: readonly SweepItem[];
+}
+
+interface SweepItem extends SignedAuthorization {
+  readonly settled: boolean;
+}
+
+/** Its one step on a chain. */
+function submitStep(sweepId: string) {
+  return { sagaId: sweepId, step: 'submit' } as const;
+}
+
+async function findSweep(db: Queryable, id: string): Promise<Sweep | undefined> {
+  const { rows } = await db.query<SweepRow>(`${select} WHERE s.id = $1`, [id]);
+  return rows[0] && toSweep(rows[0]);
+}
+
+export async function listOpenSweeps(db: Queryable, chain: ChainId): Promise<readonly Sweep[]> {
+  const { rows } = await db.query<SweepRow>(`${select} WHERE s.chain = $1 AND s.finished_at IS NULL ORDER BY s.id`, [
+    chain,
+  ]);
+  return rows.map(toSweep);
+}
+
+const select = `SELECT s.id, s.chain, s.asset, s.status, (
+    SELECT json_agg(json_build_object('address', i.address, 'treasury', i.treasury, 'atomic', i.atomic::text,
+        'nonce', i.nonce, 'validBefore', i.valid_before::text, 'signature', i.signature,
+        'settled', i.moved IS NOT NULL) ORDER BY i.address COLLATE "C")
+      FROM sweep_items i WHERE i.sweep_id = s.id) AS items
+   FROM sweeps s`;
+
+interface SweepRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: Sweep['asset'];
+  readonly status: Sweep['status'];
+  readonly items: readonly {
+    readonly address: string;
+    readonly treasury: string;
+    readonly atomic: string;
+    readonly nonce: Hex;
+    readonly validBefore: string;
+    readonly signature: Hex;
+    readonly settled: boolean;
+  }[];
+}
+
+function toSweep(row: SweepRow): Sweep {
+  return {
+    id: row.id,
+    chain: row.chain,
+    asset: row.asset,
+    status: row.status,
+    items: row.items.map((item) => ({
+      from: getAddress(item.address),
+      to: getAddress(item.treasury),
+      atomic: BigInt(item.atomic),
+      nonce: item.nonce,
+      validBefore: BigInt(item.validBefore),
+      signature: item.signature,
+      settled: item.settled,
+    })),
+  };
+}
 
 /** The gas wallet cannot pay for a sweep. The operator must fill it. */
 class GasTankEmpty extends Error {

@@ -8,7 +8,7 @@ import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
-import type { UnknownTransaction, UnknownTransactions } from '../wallets/unknown-transactions.ts';
+import type { UnknownTransaction, UnknownTransactions } from '../wallets/provider.ts';
 
 export interface UnknownParts {
   readonly db: Database;

@@ -9,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { advanceSaga } from '../steps/advance-saga.ts';
-import type { ChainStepParts } from '../steps/parts.ts';
+import type { ChainStepParts } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { stepCheckpoints, takeStep } from '../steps/take-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';

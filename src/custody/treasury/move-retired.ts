@@ -6,7 +6,7 @@ import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { isWalletBusy } from '../steps/look-at-steps.ts';
+import { isWalletBusy } from '../steps/chain-step.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { beginHouseMove, type NewHouseMove } from './house-move.ts';
 

@@ -1,10 +1,10 @@
+import { parseEther } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import type { Network, Networks } from '../../chains/network.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
-import { chains } from '../../money/catalogue.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
 import { type HouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
-import { isGasLow } from './gas-level.ts';
 
 export interface WalletOverview {
   readonly wallet: HouseWallet;
@@ -51,4 +51,13 @@ async function lookInto(network: Network, wallet: HouseWallet): Promise<WalletCo
     gas: amountOf(chains[wallet.chain].native, native),
     gasIsLow: !wallet.retired && isGasLow(wallet.chain, native),
   };
+}
+
+/** In native coin, which has 18 decimals on every chain. */
+export function gasAlarmLevel(chain: ChainId): bigint {
+  return parseEther(chains[chain].gasAlarm);
+}
+
+function isGasLow(chain: ChainId, atomic: bigint): boolean {
+  return atomic < gasAlarmLevel(chain);
 }

@@ -1,10 +1,13 @@
 import { type Database, onlyRow } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
-import { assignWallet } from '../wallets/assign-wallet.ts';
 import { type HouseWallet, insertHouseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
-import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
-import type { SeedRotation } from '../wallets/seed-rotation.ts';
-import type { UnknownTransactions } from '../wallets/unknown-transactions.ts';
+import {
+  ProviderError,
+  type SeedRotation,
+  type UnknownTransactions,
+  type WalletProvider,
+} from '../wallets/provider.ts';
+import { assignWallet } from '../wallets/user-wallets.ts';
 
 export interface RotationParts {
   readonly db: Database;

@@ -1,6 +1,32 @@
-import type { Network, Networks } from '../../chains/network.ts';
+import type { Network, Networks, SilentChains } from '../../chains/network.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
-import type { ChainId } from '../../money/catalogue.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { ProviderError } from './provider.ts';
+
+const tryAgain = { headers: { 'Retry-After': '30' } };
+
+/** Refuses a request that needs one of these chains while it is silent. */
+export async function refuseSilent(silentChains: SilentChains, ...needed: readonly ChainId[]): Promise<void> {
+  const silent = await silentChains();
+  const name = needed.find((chain) => silent.includes(chain));
+  if (name === undefined) return;
+  throw silentErrors.chain_not_available(
+    `${chains[name].name} has not responded for a minute. No money was moved. Try again later; operations on other chains still work.`,
+    tryAgain,
+  );
+}
+
+/** Turns a retryable failure of the wallet provider into 503 with Retry-After. */
+export async function orUnavailable<Result>(asking: Promise<Result>): Promise<Result> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (!(error instanceof ProviderError && error.retryable)) throw error;
+    const seconds = Math.max(1, Math.ceil((error.retryAfterMs ?? 1_000) / 1_000));
+    throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': String(seconds) } });
+  }
+}
 
 export const walletErrors = defineErrors({
   chain_not_available: {

@@ -1,6 +1,14 @@
+import type { Network, Token } from '../../chains/network.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { type Lock, lockUntilCommit, shareUntilCommit } from '../../kernel/db/locks.ts';
-import { type ChainId, homeChain } from '../../money/catalogue.ts';
+import { type ChainId, type Holding, homeChain, isHolding } from '../../money/catalogue.ts';
+
+export type DepositToken = Token & { readonly asset: Holding };
+
+/** The tokens that are credited when they arrive. */
+export function depositTokens(network: Network): readonly DepositToken[] {
+  return network.tokens.filter((token): token is DepositToken => isHolding(token.asset));
+}
 
 /**
  * Which of these accounts keep deposits on this chain: all on the home chain, elsewhere those with a cross-chain

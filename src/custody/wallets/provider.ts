@@ -1,5 +1,71 @@
-import type { Hex, TypedDataDefinition } from 'viem';
+import { encodeFunctionData, type Hex, type TypedDataDefinition } from 'viem';
+import { tokenAbi } from '../../chains/abi.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
+
+/** A transaction of one of our wallets that is on the chain and not in this database. */
+export interface UnknownTransaction {
+  readonly id: bigint;
+  readonly chain: ChainId;
+  readonly sender: Hex;
+  readonly nonce: number;
+  /** Undefined when no node could say which transaction used the nonce. */
+  readonly sent: { readonly hash: Hex; readonly to: Hex; readonly data: Hex; readonly value: bigint } | undefined;
+  /** The keys of the steps that wait for an explanation of it. */
+  readonly holds: readonly string[];
+}
+
+/**
+ * Transactions that our wallets sent and this database does not know, as after a restore from a backup. Steps that
+ * match one wait until the operator explains it.
+ */
+export interface UnknownTransactions {
+  /** Asks the chain what a wallet has sent. */
+  look(wallet: HeldWallet): Promise<void>;
+  /** Whether one of the wallet's transactions is unexplained. */
+  hasOpen(wallet: HeldWallet): Promise<boolean>;
+  /** The unexplained ones. */
+  list(): Promise<readonly UnknownTransaction[]>;
+  /**
+   * It was the transaction of the step with this key, which continues from there. Throws when it did something else.
+   * For an unsigned step the caller has compared the payment and names the wallet.
+   */
+  adopt(id: bigint, key: string, unsignedOf?: HeldWallet): Promise<void>;
+  /** It paid nothing that is still to be paid. */
+  dismiss(id: bigint): Promise<void>;
+}
+
+/** Moves our own keys to another seed. */
+export interface SeedRotation {
+  /**
+   * Returns the seed that waits for its backup to be confirmed, and creates it if there is none. No wallet comes from
+   * it yet.
+   */
+  prepare(): Promise<number>;
+  /**
+   * The operator has a backup: from now on wallets come from this seed. Throws for any other seed than the prepared
+   * one.
+   */
+  confirm(seedId: number): Promise<void>;
+  /**
+   * The wallet that replaces another. Deterministic, so that a restore from a backup with the seed gives everyone the
+   * same addresses.
+   */
+  renew(ref: string, seedId: number): Promise<NewWallet>;
+}
+
+/**
+ * A stuck transaction's fee is raised this often, to about ten times the first fee. Beyond it, the operator decides.
+ */
+export const usualFeeLimit = 20;
+
+/** The limit of one transaction, which the operator may have raised. */
+export async function feeLimitOf(db: Queryable, providerRef: string): Promise<number> {
+  const { rows } = await db.query<{ most: number }>('SELECT most FROM raised_fee_limits WHERE provider_ref = $1', [
+    providerRef,
+  ]);
+  return rows[0]?.most ?? usualFeeLimit;
+}
 
 export interface NewWallet {
   /** The provider's id of the wallet. */
@@ -142,4 +208,12 @@ export class ProviderError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.hash = options.hash;
   }
+}
+
+/** A token transfer as the contract call that the chain sees. */
+export function asContractCall(asked: TokenSend | ContractCall): ContractCall {
+  if ('contract' in asked) return asked;
+  const { token, to, atomic, ...rest } = asked;
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [to, atomic] });
+  return { ...rest, contract: token, data };
 }

@@ -1,5 +1,5 @@
 import { getAddress, type Hex } from 'viem';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { type ChainId, chainIds, homeChain } from '../../money/catalogue.ts';
 import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
@@ -142,4 +142,17 @@ function toUserWallet(row: UserWalletRow): UserWallet {
     address: getAddress(row.address),
     retired: row.retired,
   };
+}
+
+/** Gives an account its wallet on a chain, in the commit that creates the account. */
+export async function assignWallet(
+  tx: Transaction,
+  { accountId, chain, provider, wallet }: { accountId: bigint; chain: ChainId; provider: string; wallet: NewWallet },
+): Promise<{ readonly walletId: string; readonly address: string }> {
+  const walletId = newId('wal');
+  await tx.query(
+    'INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address) VALUES ($1, $2, $3, $4, $5, $6)',
+    [walletId, accountId, chain, provider, wallet.ref, wallet.address],
+  );
+  return { walletId, address: wallet.address };
 }

@@ -1,17 +1,14 @@
 import { z } from 'zod';
 import type { Networks } from '../../chains/network.ts';
-import { countToday } from '../../kernel/daily-caps/count-today.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
-import { depositTokens } from './deposit-tokens.ts';
-import { requireNetwork, walletErrors } from './errors.ts';
-import { keepersOn } from './kept-chains.ts';
-import { orUnavailable } from './or-unavailable.ts';
+import { orUnavailable, requireNetwork, walletErrors } from './errors.ts';
+import { depositTokens, keepersOn } from './kept-chains.ts';
 import type { WalletProvider } from './provider.ts';
 import { openUserWallet } from './user-wallets.ts';
 

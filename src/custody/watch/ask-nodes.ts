@@ -4,8 +4,8 @@ import { type ChainNode, type Network, tokenOf } from '../../chains/network.ts';
 import { transferIn } from '../../chains/token-transfer.ts';
 import { type ChainFacts, chains } from '../../money/catalogue.ts';
 import { proofsOf } from '../steps/receipt-proofs.ts';
-import type { Arrival } from './arrival.ts';
 import type { Shown, Testimony } from './judge-testimony.ts';
+import type { Arrival } from './read-transfers.ts';
 
 /** The position of a token transfer to one of our addresses. */
 export type Place = Pick<Arrival, 'txHash' | 'position' | 'recipient' | 'asset'>;

@@ -1,10 +1,51 @@
 import { type Address, type Hex, isAddressEqual, type Log, parseAbiItem, type TransactionReceipt } from 'viem';
 import type { Network } from '../../chains/network.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
+import { wasRefused, wasTooSlow } from '../../kernel/jobs/trouble.ts';
+import type { AccountId } from '../../ledger/account-id.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import { proofsOf } from '../steps/receipt-proofs.ts';
-import { depositTokens } from '../wallets/deposit-tokens.ts';
+import { depositTokens } from '../wallets/kept-chains.ts';
 import type { AddressBook } from './address-book.ts';
+
+/** Blocks per request at first; halved whenever the node refuses. */
+const mostBlocks = 2_000n;
+
+interface Piece {
+  readonly range: BlockRange;
+  readonly transfers: readonly TransferLog[];
+}
+
+/** Reads the transfers of any number of blocks, newest first, in ranges as large as the node accepts. */
+export async function* readInPieces(
+  network: Network,
+  { from, to }: BlockRange,
+  book: AddressBook,
+): AsyncGenerator<Piece> {
+  let blocks = mostBlocks;
+  for (let last = to; last >= from; ) {
+    const first = last - blocks + 1n;
+    const range = { from: first > from ? first : from, to: last };
+    try {
+      yield { range, transfers: await readTransfers(network, range, book) };
+      last = range.from - 1n;
+    } catch (error) {
+      if (blocks === 1n || !(wasRefused(error) || wasTooSlow(error))) throw error;
+      blocks /= 2n;
+    }
+  }
+}
+
+/** A transfer that arrived, and its account; null for the house. */
+export interface Arrival extends Omit<LocatedTransfer, 'blockHash' | 'logIndex' | 'log'> {
+  readonly accountId: bigint | null;
+  /** Set when a step expected it at a house wallet, or when a claim names its account. */
+  readonly expected?: { readonly stepId?: string; readonly claimId?: string; readonly account: AccountId };
+  /** Only one node has shown it. */
+  readonly oneNode?: true;
+  /** Set once it was held as a deposit. */
+  readonly depositId?: string;
+}
 
 const transferEvent = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)');
 

@@ -1,7 +1,7 @@
-import type { Networks } from '../../chains/network.ts';
-import type { SilentChains } from '../../chains/silent-chains.ts';
+import type { Networks, SilentChains } from '../../chains/network.ts';
 import { type Clock, monotonicClock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { defineMetrics, type MetricSource } from '../../kernel/metrics/metric.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 
 /** How long a chain may go unread before it counts as silent. */
@@ -31,4 +31,34 @@ async function findSilent(db: Database, networks: Networks): Promise<readonly Ch
     [longestSilenceMs / 1_000],
   );
   return [...networks.keys()].filter((id) => !rows.some(({ chain }) => chain === id));
+}
+
+export function chainMetrics(db: Queryable, networks: Networks): MetricSource {
+  return defineMetrics({
+    name: 'chains',
+    metrics: {
+      paywright_chain_silent_seconds: {
+        type: 'gauge',
+        help: 'Seconds since the chain was last read; +Inf if never.',
+      },
+      paywright_chain_block: { type: 'gauge', help: 'The block up to which deposits are credited.' },
+    },
+    async read() {
+      const { rows } = await db.query<{ chain: ChainId; silent: number; block: bigint }>(
+        `SELECT chain, greatest(extract(epoch FROM now() - read_at), 0)::float8 AS silent, block_number AS block
+           FROM chain_cursors`,
+      );
+      const read = new Map(rows.map((row) => [row.chain, row]));
+      const labelled = [...networks.keys()].map((chain) => ({ labels: { chain }, row: read.get(chain) }));
+      return {
+        paywright_chain_silent_seconds: labelled.map(({ labels, row }) => ({
+          labels,
+          value: row?.silent ?? Number.POSITIVE_INFINITY,
+        })),
+        paywright_chain_block: labelled.flatMap(({ labels, row }) =>
+          row === undefined ? [] : [{ labels, value: Number(row.block) }],
+        ),
+      };
+    },
+  });
 }

@@ -1,5 +1,14 @@
+import { z } from 'zod';
 import { onlyRow, type Queryable, type Transaction } from '../db/database.ts';
 import { deleteInChunks } from '../db/delete-in-chunks.ts';
+import { defineJob, handleJob } from '../jobs/define-job.ts';
+import type { Schedule } from '../jobs/worker.ts';
+
+const job = defineJob({ name: 'forget-daily-counts', payload: z.unknown(), maxAttempts: 1 });
+
+export function forgetCountsSchedule(db: Queryable): Schedule {
+  return { at: '37 * * * *', handler: handleJob(job, () => forgetOldDays(db)) };
+}
 
 const today = "(now() AT TIME ZONE 'UTC')::date";
 

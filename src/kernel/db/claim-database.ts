@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
+import { tableExists, withClient } from './connection-settings.ts';
 import { holdMigrationLock, usualPatience } from './migration-lock.ts';
-import { tableExists, withClient } from './with-client.ts';
 
 const applicationName = 'paywright-claim';
 

@@ -1,8 +1,7 @@
 import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, type Limits } from './connection-settings.ts';
-import { isSilence, isUndone } from './lost-answer.ts';
-import { OutcomeUnknown } from './outcome-unknown.ts';
+import { isSilence, isUndone, OutcomeUnknown } from './outcome-unknown.ts';
 import { createSlots, DatabaseBusy } from './slots.ts';
 
 /** Anything that runs SQL: the pool, or one open transaction. Functions that only query ask for this. */

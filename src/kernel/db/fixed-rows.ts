@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { inTransaction } from './with-client.ts';
+import { inTransaction } from './connection-settings.ts';
 
 /** Rows that the code defines and whose meaning never changes. A newer release may add more. */
 export interface FixedRows {

@@ -1,13 +1,45 @@
 import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
-import { type ConnectionOptions, connectionSettings } from './connection-settings.ts';
-import { addFixedRows, type FixedRows } from './fixed-rows.ts';
-import { letOthersPast } from './let-others-past.ts';
-import { holdMigrationLock, type MigrationPatience, usualPatience } from './migration-lock.ts';
-import { type Migration, readMigrations } from './read-migrations.ts';
-import { readSchema } from './schema-version.ts';
-import { watchBlockers } from './watch-blockers.ts';
-import { inTransaction, withClient } from './with-client.ts';
+import { Refusal } from '../refusal.ts';
+import { type ConnectionOptions, connectionSettings, inTransaction, withClient } from './connection-settings.ts';
+import { addFixedRows, type FixedRows, requireFixedRows } from './fixed-rows.ts';
+import {
+  holdMigrationLock,
+  letOthersPast,
+  type MigrationPatience,
+  usualPatience,
+  watchBlockers,
+} from './migration-lock.ts';
+import { type Migration, readMigrations, readSchema } from './schema-version.ts';
+
+const applicationName = 'paywright-schema';
+
+/** Whether this role may change the schema. It counts as allowed on a database without our tables. */
+export async function mayMigrate(url: string): Promise<boolean> {
+  return withClient({ url, applicationName }, async (client) => {
+    const { rows } = await client.query<{ owns: boolean }>(
+      "SELECT pg_has_role(relowner, 'USAGE') AS owns FROM pg_class WHERE oid = to_regclass('schema_migrations')",
+    );
+    return rows[0]?.owns ?? true;
+  });
+}
+
+/** For a role that may only use the tables. The owner must have migrated them to what this release needs. */
+export async function requireSchema(
+  url: string,
+  fixedRows: readonly FixedRows[],
+): Promise<{ readonly isNewer: boolean }> {
+  return withClient({ url, applicationName }, async (client) => {
+    const { pending, isNewer } = await readSchema(client, await readMigrations());
+    if (pending.length > 0) {
+      throw new Refusal(
+        `The database lacks ${pending.map(({ name }) => name).join(', ')}, and the role in DATABASE_URL may not apply them: run "paywright migrate" with MIGRATION_DATABASE_URL first.`,
+      );
+    }
+    await requireFixedRows(client, fixedRows);
+    return { isNewer };
+  });
+}
 
 export interface MigrateOptions extends Partial<MigrationPatience> {
   /** Tests pass their own; otherwise the release's migrations apply. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asMigration } from './read-migrations.ts';
-import { judgeSchema } from './schema-version.ts';
+import { asMigration, judgeSchema } from './schema-version.ts';
 
 const first = asMigration({ version: 1, name: '001_first.sql', sql: 'CREATE TABLE a ();' });
 const adds = asMigration({

@@ -1,4 +1,4 @@
-import { forgetCountsSchedule } from '../daily-caps/forget-counts.ts';
+import { forgetCountsSchedule } from '../daily-caps/take-today.ts';
 import type { Database } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Clock, monotonicClock } from '../clock.ts';
-import { within } from '../within.ts';
+import { type Clock, monotonicClock, within } from '../clock.ts';
 
 /**
  * What the service needs in order to answer. A check rejects when it fails. It resolves to the names of parts that are

@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { OutcomeUnknown } from '../db/outcome-unknown.ts';
+import { OutcomeUnknown, TryAgain } from '../db/outcome-unknown.ts';
 import { DatabaseBusy } from '../db/slots.ts';
-import { TryAgain } from '../db/try-again.ts';
 import { httpErrors } from './errors.ts';
 import { toProblem } from './send-problem.ts';
 

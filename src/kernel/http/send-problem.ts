@@ -1,8 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
-import { OutcomeUnknown } from '../db/outcome-unknown.ts';
-import { TryAgain } from '../db/try-again.ts';
-import { NoPlace } from '../places/no-place.ts';
+import { OutcomeUnknown, TryAgain } from '../db/outcome-unknown.ts';
+import { NoPlace } from '../places/places.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';
 

@@ -1,5 +1,8 @@
 import { BlockList } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
+import type { Logger } from '../log/logger.ts';
+import { isTrusted, plainAddress } from './client-address.ts';
 
 interface AddressRange {
   readonly address: ipaddr.IPv4 | ipaddr.IPv6;
@@ -65,4 +68,22 @@ const mapped = ipaddr.IPv6.parse('::ffff:0:0');
 function isMapped({ address, prefix }: AddressRange): boolean {
   if (address.kind() === 'ipv4') return false;
   return prefix < 128 && mapped.match(address as ipaddr.IPv6, Math.min(prefix, 96));
+}
+
+/**
+ * Warns once when requests come through a proxy that TRUSTED_PROXIES does not name, because all clients then share the
+ * proxy's limit. The sign is a forwarding header on a connection from a private network.
+ */
+export function createProxyNotice({ trustedProxies }: { readonly trustedProxies: BlockList }, logger: Logger) {
+  let said = false;
+  return ({ headers, socket }: FastifyRequest): void => {
+    if (said || (headers['x-forwarded-for'] === undefined && headers['forwarded'] === undefined)) return;
+    const address = plainAddress(socket.remoteAddress ?? '');
+    if (!ipaddr.isValid(address) || !isOwnNetwork(ipaddr.parse(address)) || isTrusted(trustedProxies, address)) return;
+    said = true;
+    logger.warn(
+      { proxy: address },
+      'requests come through a proxy that TRUSTED_PROXIES does not name: all clients share one rate limit',
+    );
+  };
 }

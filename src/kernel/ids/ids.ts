@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { newUuid, toTypeId } from './typeid.ts';
 
 /** Prefixed ids that sort by creation time (TypeID). */
@@ -61,4 +61,13 @@ export function toBase62(value: number, length: number): string {
     rest = Math.floor(rest / 62);
   }
   return text;
+}
+
+/** Derives a UUID from text. It is formatted as version 4, because some APIs accept only that version. */
+export function uuidFrom(text: string): string {
+  const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

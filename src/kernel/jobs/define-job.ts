@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { within } from '../clock.ts';
 import type { Queryable } from '../db/database.ts';
-import { within } from '../within.ts';
 
 /** Work that runs outside a request and is retried until it succeeds. It must be idempotent. */
 export interface Job<Payload extends z.ZodType = z.ZodType> {

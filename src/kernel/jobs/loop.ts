@@ -1,5 +1,5 @@
+import { within } from '../clock.ts';
 import type { Logger } from '../log/logger.ts';
-import { within } from '../within.ts';
 import { backOffMs, createTrouble } from './trouble.ts';
 
 export interface LoopOptions {

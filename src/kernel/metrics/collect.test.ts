@@ -1,8 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Logger } from '../log/logger.ts';
 import { createCollector } from './collect.ts';
-import { createHistogram } from './histogram.ts';
-import { defineMetrics, type MetricSource } from './metric.ts';
+import { createHistogram, defineMetrics, type MetricSource } from './metric.ts';
 import { createRequestMeter } from './request-metrics.ts';
 
 const closers: (() => void)[] = [];

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { explainListening } from '../http/listen.ts';
 import { isLoopback } from '../loopback.ts';
-import { metricsContentType } from './render.ts';
+import { metricsContentType } from './collect.ts';
 
 export interface OperatorServer {
   readonly port: number;

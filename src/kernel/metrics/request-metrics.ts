@@ -1,6 +1,5 @@
 import type { AnsweredRequest } from '../http/server.ts';
-import { createHistogram, type Histogram } from './histogram.ts';
-import { defineMetrics, type MetricSource } from './metric.ts';
+import { createHistogram, defineMetrics, type Histogram, type MetricSource } from './metric.ts';
 
 export interface RequestMeter {
   readonly source: MetricSource;

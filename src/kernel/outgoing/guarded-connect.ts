@@ -1,9 +1,32 @@
+import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, Socket } from 'node:net';
 import { buildConnector } from 'undici';
-import { type DestinationRules, findDestination } from './destination.ts';
-import { type Lookup, lookUpLikeTheSystem } from './lookup.ts';
+import { type DestinationRules, findDestination } from './check-url.ts';
 import { nobodyThere, OutgoingError } from './outgoing-error.ts';
 import { isPublicAddress } from './public-address.ts';
+
+export type Lookup = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/**
+ * Uses DNS only: neither the hosts file nor search domains. It also avoids libuv's thread pool, where four unanswered
+ * lookups could block every sign-in.
+ */
+export function createDnsLookup({ servers }: { servers?: readonly string[] } = {}): Lookup {
+  return async (hostname, signal) => {
+    // A new resolver each time, because each reads the system's DNS settings only once.
+    const resolver = new Resolver({ timeout: 1_500, tries: 2 });
+    if (servers !== undefined) resolver.setServers(servers);
+    const cancel = () => resolver.cancel();
+    signal.addEventListener('abort', cancel);
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    signal.removeEventListener('abort', cancel);
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  };
+}
+
+/** Resolves as the operating system does, for hosts that the operator has named. */
+const lookUpLikeTheSystem: Lookup = async (hostname) =>
+  (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 export interface GuardedConnectOptions {
   readonly rules: DestinationRules;

@@ -1,13 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { monotonicClock } from '../clock.ts';
-import { checkUrl } from './check-url.ts';
-import type { DestinationRules } from './destination.ts';
-import { createGuardedConnect, type Dial } from './guarded-connect.ts';
-import { createDnsLookup, type Lookup } from './lookup.ts';
+import { checkUrl, type DestinationRules } from './check-url.ts';
+import { createDnsLookup, createGuardedConnect, type Dial, type Lookup } from './guarded-connect.ts';
 import { OutgoingError, toOutgoingError } from './outgoing-error.ts';
 import type { HostAndPort } from './private-hosts.ts';
-import { readBody } from './read-body.ts';
 
 export { OutgoingError } from './outgoing-error.ts';
 
@@ -185,4 +183,23 @@ function givenUp(): OutgoingError {
 
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** Reads at most `maxBytes`. An unread rest closes the connection. */
+async function readBody(
+  body: Readable,
+  { maxBytes, truncate }: { maxBytes: number; truncate: boolean },
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // Truncating makes the stream fail, which is intended.
+  body.on('error', () => {});
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size <= maxBytes) continue;
+    if (!truncate) throw new OutgoingError('too_large', `The response is larger than ${maxBytes} bytes.`);
+    break;
+  }
+  return Buffer.concat(chunks, Math.min(size, maxBytes));
 }

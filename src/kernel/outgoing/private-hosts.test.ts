@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { portsOf } from './inner-ports.ts';
-import { parsePrivateHosts } from './private-hosts.ts';
+import { parsePrivateHosts, portsOf } from './private-hosts.ts';
 
 test('places are read as URLs spell them', () => {
   expect(parsePrivateHosts('')).toEqual([]);

@@ -1,5 +1,4 @@
-import { NoPlace } from './no-place.ts';
-import { createPlaces, type Holder, type Place, type PlaceLimits } from './places.ts';
+import { createPlaces, type Holder, NoPlace, type Place, type PlaceLimits } from './places.ts';
 
 export interface PlaceQueueLimits<Kind extends string> extends PlaceLimits<Kind> {
   /** How many may wait, and for how long. */

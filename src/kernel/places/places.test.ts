@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NoPlace } from './no-place.ts';
-import { createPlaces, type Place } from './places.ts';
+import { createPlaces, NoPlace, type Place } from './places.ts';
 
 /** As many places as this owner is given now. */
 function fill(enter: () => Place): Place[] {

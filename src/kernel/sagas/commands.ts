@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
-import type { Database } from '../db/database.ts';
+import type { Database, Queryable } from '../db/database.ts';
+import { defineHook } from '../hook.ts';
 import { Refusal } from '../refusal.ts';
 import type { Saga } from './define-saga.ts';
 import { listOpenSagas, type OpenSaga } from './list-sagas.ts';
-import type { SagaDetails } from './saga-details.ts';
 import { wakeSaga } from './wake-saga.ts';
+
+/** Lines that another room adds to `paywright sagas show`. */
+export type SagaDetails = (db: Queryable, sagaId: string) => Promise<string[]>;
+
+export const sagaDetails = defineHook<SagaDetails>();
 
 export interface SagaCommandTools {
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;

@@ -1,4 +1,5 @@
 import type { Asset } from '../../money/catalogue.ts';
+import type { Queryable } from '../db/database.ts';
 
 /** One state of a saga. A state without successors is an end. */
 export interface SagaState<PublicName extends string = string> {
@@ -100,4 +101,17 @@ export function activeStates({ states }: Saga): string[] {
 /** SQL: an amount in decimal text, from a column of atomic units. */
 export function amountSql(atomic: string, asset: string): string {
   return `trim_scale(${atomic} / 10::numeric ^ (SELECT a.decimals FROM ledger.assets a WHERE a.symbol = ${asset})) || ' ' || ${asset}`;
+}
+
+/** Writes the declarations that `guard_saga` enforces. */
+export async function declareSagas(db: Queryable, sagas: readonly Saga[]): Promise<void> {
+  for (const { name, states, fixed } of sagas) {
+    const next = Object.fromEntries(Object.entries(states).map(([state, { next: after }]) => [state, after]));
+    await db.query(
+      `INSERT INTO sagas AS known (name, states, fixed) VALUES ($1, $2, $3)
+       ON CONFLICT (name) DO UPDATE SET states = excluded.states, fixed = excluded.fixed
+        WHERE (known.states, known.fixed) IS DISTINCT FROM (excluded.states, excluded.fixed)`,
+      [name, JSON.stringify(next), fixed],
+    );
+  }
 }

@@ -2,9 +2,29 @@ import type { Database, Queryable } from '../db/database.ts';
 import type { Logger } from '../log/logger.ts';
 import { Refusal } from '../refusal.ts';
 import { holdSecret } from './hold-secret.ts';
-import { isBeingReplaced, type KnownSecret, listSecrets } from './known-secrets.ts';
 import type { Sealed } from './sealed.ts';
 import { createSecrets, fingerprintOf, type HashKeys, type Secrets } from './secrets.ts';
+
+interface KnownSecret {
+  readonly fingerprint: Buffer;
+  readonly retiredAt: Date | null;
+  readonly resealedAt: Date | null;
+  readonly sealedHashKeys: Buffer | null;
+}
+
+/** Whether data may remain that only this secret can open. */
+export function isBeingReplaced({ retiredAt, resealedAt }: KnownSecret): boolean {
+  return retiredAt !== null && resealedAt === null;
+}
+
+/** Newest first. */
+export async function listSecrets(db: Queryable): Promise<readonly KnownSecret[]> {
+  const { rows } = await db.query<KnownSecret>(
+    `SELECT fingerprint, retired_at AS "retiredAt", resealed_at AS "resealedAt", sealed_hash_keys AS "sealedHashKeys"
+       FROM operator_secrets ORDER BY retired_at DESC NULLS FIRST`,
+  );
+  return rows;
+}
 
 /** The operator's secrets. New data is sealed with `current`; all of them can open existing data. */
 export interface GivenSecrets {

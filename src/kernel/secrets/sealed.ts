@@ -1,4 +1,4 @@
-import { refuseTwice } from '../refuse-twice.ts';
+import { refuseTwice } from '../refusal.ts';
 import { type SealPurpose, sealPurposes } from './secrets.ts';
 
 /** A column with sealed data, and the key of its rows. */

@@ -1,7 +1,6 @@
 import { sign } from 'node:crypto';
 import { systemClock } from '../clock.ts';
-import { type Body, contentDigest, hasBody } from './content-digest.ts';
-import { type Headers, headerOf, signatureBase } from './signature-base.ts';
+import { type Body, contentDigest, type Headers, hasBody, headerOf, signatureBase } from './signature-base.ts';
 import type { SigningKey } from './signing-key.ts';
 
 export interface RequestToSign {

@@ -1,9 +1,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contentDigest } from './content-digest.ts';
 import { signRequest } from './sign-request.ts';
-import { signatureBase } from './signature-base.ts';
+import { contentDigest, signatureBase } from './signature-base.ts';
 import { createSigningKey, exportSigningKey, importSigningKey } from './signing-key.ts';
 import { type ReceivedRequest, type VerifyOptions, verifyRequest } from './verify-request.ts';
 

@@ -1,6 +1,5 @@
 import { algorithmOf, isSignedBy } from './check-signature.ts';
-import { type Body, hasBody, isDigestOf } from './content-digest.ts';
-import { type Headers, headerOf, queryOf, signatureBase } from './signature-base.ts';
+import { type Body, type Headers, hasBody, headerOf, isDigestOf, queryOf, signatureBase } from './signature-base.ts';
 import { type FieldMember, readDictionary } from './structured-fields.ts';
 
 /** A request as received, before any parsing. */

@@ -14,3 +14,8 @@ const emoji = new RegExp('\\p{RGI_Emoji}', 'gv');
 export function isVisible(text: string): boolean {
   return !hidden.test(text.replace(emoji, '')) && /[^\p{Z}]/u.test(text);
 }
+
+/** Escapes control characters in third-party text, so that it cannot manipulate the operator's terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\P{C}]/gu, (character) => JSON.stringify(character).slice(1, -1));
+}

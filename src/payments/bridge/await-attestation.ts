@@ -1,7 +1,9 @@
+import { type Hex, size, slice } from 'viem';
+import { burnLayout, messageLayout } from '../../chains/cctp.ts';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
+import { requireNetwork } from '../../custody/steps/chain-step.ts';
 import { nameProof } from '../../custody/steps/match-arrival.ts';
-import { requireNetwork } from '../../custody/steps/parts.ts';
 import { messageProof } from '../../custody/steps/receipt-proofs.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -12,10 +14,35 @@ import { chains } from '../../money/catalogue.ts';
 import type { AttestedMessage } from './attestations.ts';
 import { type Bridge, burnStep, mintStep } from './bridge.ts';
 import { burnAgainOrWait } from './burn-again.ts';
-import { findBurner } from './burner.ts';
-import { type BurnMessage, readBurnMessage } from './message.ts';
-import type { BridgeParts } from './parts.ts';
+import { type BridgeParts, findBurner } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
+
+/** The fields of a burn message. */
+interface BurnMessage {
+  readonly sourceDomain: number;
+  readonly destinationDomain: number;
+  readonly nonce: Hex;
+  readonly mintRecipient: bigint;
+  readonly burnToken: bigint;
+  readonly amount: bigint;
+  readonly messageSender: bigint;
+}
+
+/** Undefined when the message is too short for a burn. */
+function readBurnMessage(message: Hex): BurnMessage | undefined {
+  if (size(message) < messageLayout.body + burnLayout.hookData) return undefined;
+  const bytes = (from: number, length: number) => slice(message, from, from + length);
+  const word = (from: number) => BigInt(bytes(messageLayout.body + from, 32));
+  return {
+    sourceDomain: Number(bytes(messageLayout.sourceDomain, 4)),
+    destinationDomain: Number(bytes(messageLayout.destinationDomain, 4)),
+    nonce: bytes(messageLayout.nonce, 32),
+    mintRecipient: word(burnLayout.mintRecipient),
+    burnToken: word(burnLayout.burnToken),
+    amount: word(burnLayout.amount),
+    messageSender: word(burnLayout.messageSender),
+  };
+}
 
 /** Polls less often the longer it takes: seconds on some chains, a quarter of an hour on others. */
 const lookEvery = { from: 400, most: 20_000 };

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import { numberedStep } from '../../custody/steps/ask-anew.ts';
+import { numberedStep } from '../../custody/steps/advance-saga.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type AccountId, heldAccount, userAccount } from '../../ledger/account-id.ts';
 import { type Amount, add, amountOf } from '../../money/amount.ts';

@@ -2,14 +2,12 @@ import type { Hex } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import { findSpender } from '../../chains/find-spender.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
-import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
+import { type ChainStep, findStep, requireNetwork } from '../../custody/steps/chain-step.ts';
 import { endArrivals } from '../../custody/steps/match-arrival.ts';
-import { requireNetwork } from '../../custody/steps/parts.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { type Bridge, burnStep } from './bridge.ts';
 import { burnPosting, stepToBurn } from './burn.ts';
-import { findBurner } from './burner.ts';
-import type { BridgeParts } from './parts.ts';
+import { type BridgeParts, findBurner } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
 const patienceMs = 10_000;

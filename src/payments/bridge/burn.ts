@@ -1,13 +1,23 @@
-import { encodeFunctionData, type Hex, isAddressEqual, pad, TransactionNotFoundError, zeroHash } from 'viem';
+import {
+  decodeFunctionData,
+  encodeFunctionData,
+  type Hex,
+  isAddressEqual,
+  pad,
+  size,
+  slice,
+  TransactionNotFoundError,
+  zeroHash,
+} from 'viem';
 import { cctp, standardFinality, tokenMessengerAbi } from '../../chains/cctp.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
-import { findStep } from '../../custody/steps/chain-step.ts';
-import { requireNetwork } from '../../custody/steps/parts.ts';
+import { findStep, requireNetwork } from '../../custody/steps/chain-step.ts';
 import type { NewStep } from '../../custody/steps/plan-step.ts';
 import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
-import { houseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import { unexplainedCalls } from '../../custody/steps/unknown-calls.ts';
+import { houseWallet, listHouseWallets } from '../../custody/wallets/house-wallets.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
@@ -15,11 +25,49 @@ import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
 import { askTerms, tooDear } from './ask-protocol.ts';
 import { type Bridge, burnStep } from './bridge.ts';
-import { findBurner } from './burner.ts';
 import { failBridge } from './give-back.ts';
-import type { BridgeParts } from './parts.ts';
-import { recallBurn } from './recall-burn.ts';
+import { type BridgeParts, findBurner } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
+
+interface BurnTerms {
+  readonly maxFee: bigint;
+  readonly recipient: Hex;
+}
+
+/**
+ * After a restore from a backup the amount may already be burned, on terms that were decided after the backup. If the wallet has sent an
+ * unexplained burn that matches this bridge, the burn is requested on the same terms: then the provider recognises it, and the mint goes
+ * where it is expected.
+ */
+async function recallBurn(db: Queryable, bridge: Bridge): Promise<BurnTerms | undefined> {
+  const { from: chain, to } = bridge;
+  const { address: wallet } = await findBurner(db, bridge);
+  const ours = (await listHouseWallets(db)).filter((one) => one.chain === to);
+  for (const data of await unexplainedCalls(db, { chain, wallet, contract: cctp.tokenMessenger })) {
+    const terms = readBurn(bridge, data);
+    if (terms !== undefined && ours.some(({ address }) => isAddressEqual(address, terms.recipient))) return terms;
+  }
+  return undefined;
+}
+
+/** The terms of a burn, if it has exactly this amount and destination. */
+function readBurn({ from, to, amount }: Bridge, data: Hex): BurnTerms | undefined {
+  try {
+    const { functionName, args } = decodeFunctionData({ abi: tokenMessengerAbi, data });
+    if (functionName !== 'depositForBurn') return undefined;
+    const [atomic, domain, recipient, token, caller, maxFee, finality] = args;
+    const isAlike =
+      atomic === amount.atomic &&
+      domain === chains[to].domain &&
+      isAddressEqual(token, chains[from].tokens.USDC) &&
+      caller === zeroHash &&
+      finality === standardFinality;
+    return isAlike ? { maxFee, recipient: slice(recipient, size(recipient) - 20) } : undefined;
+  } catch {
+    // Another function of the contract.
+    return undefined;
+  }
+}
 
 /**
  * Fixes the terms of the burn once, because it is requested under one key: the maximum fee and the recipient of the mint. If the protocol's

@@ -1,7 +1,6 @@
 import type { Networks } from '../../chains/network.ts';
-import { depositTokens } from '../../custody/wallets/deposit-tokens.ts';
-import { becomeKeeper, keptChains } from '../../custody/wallets/kept-chains.ts';
-import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import { orUnavailable } from '../../custody/wallets/errors.ts';
+import { becomeKeeper, depositTokens, keptChains } from '../../custody/wallets/kept-chains.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';

@@ -9,8 +9,7 @@ import { type AccountId, houseAccount, userAccount } from '../../ledger/account-
 import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
 import { type Bridge, burnStep, sourceOf, takenFor } from './bridge.ts';
-import { spendingOf } from './burner.ts';
-import type { BridgeParts } from './parts.ts';
+import { type BridgeParts, spendingOf } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
 /** The wait before a deposit that could not be moved home is tried again. */

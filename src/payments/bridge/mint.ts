@@ -1,8 +1,7 @@
 import { encodeFunctionData, type Hex } from 'viem';
 import { cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
-import { findStep } from '../../custody/steps/chain-step.ts';
-import { requireNetwork } from '../../custody/steps/parts.ts';
+import { findStep, requireNetwork } from '../../custody/steps/chain-step.ts';
 import { type StepEnd, takeStep } from '../../custody/steps/take-step.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';

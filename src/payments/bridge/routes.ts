@@ -1,23 +1,25 @@
 import { z } from 'zod';
-import type { Networks } from '../../chains/network.ts';
-import type { SilentChains } from '../../chains/silent-chains.ts';
+import type { Networks, SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { requireNetwork, silentErrors, walletErrors } from '../../custody/wallets/errors.ts';
-import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import {
+  orUnavailable,
+  refuseSilent,
+  requireNetwork,
+  silentErrors,
+  walletErrors,
+} from '../../custody/wallets/errors.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
-import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, type GivenAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { findRefusal } from '../../kernel/http/find-refusal.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { findRefusal } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
-import { requirePosted } from '../../ledger/require-posted.ts';
+import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { bridgeRecord, chainField, describeBridge, describeInitiation, exampleRecord } from './answer.ts';

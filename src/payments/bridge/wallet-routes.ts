@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { requireNetwork, walletErrors } from '../../custody/wallets/errors.ts';
-import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import { orUnavailable, requireNetwork, walletErrors } from '../../custody/wallets/errors.ts';
 import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
-import { countToday } from '../../kernel/daily-caps/count-today.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { Problem } from '../../kernel/http/problem.ts';

@@ -1,7 +1,11 @@
 import type { Network } from '../../chains/network.ts';
 import type { AddressBook } from '../../custody/watch/address-book.ts';
-import type { Arrival } from '../../custody/watch/arrival.ts';
-import { type LocatedTransfer, locateTransfers, type TransferLog } from '../../custody/watch/read-transfers.ts';
+import {
+  type Arrival,
+  type LocatedTransfer,
+  locateTransfers,
+  type TransferLog,
+} from '../../custody/watch/read-transfers.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { type CreditParts, creditDeposits } from './credit-deposits.ts';

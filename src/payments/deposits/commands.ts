@@ -1,20 +1,76 @@
 import type { Command } from 'commander';
 import { namesOf } from '../../accounts/find-account.ts';
-import type { Networks } from '../../chains/network.ts';
+import type { Network, Networks } from '../../chains/network.ts';
 import { amountOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
+import { createAddressBook } from '../../custody/watch/address-book.ts';
+import { findCursor } from '../../custody/watch/chain-cursor.ts';
 import type { OnDeposits } from '../../custody/watch/on-deposits.ts';
+import { type BlockRange, readInPieces } from '../../custody/watch/read-transfers.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { amountOf } from '../../money/amount.ts';
 import { type Asset, chainIds, homeChain } from '../../money/catalogue.ts';
+import { type BookParts, bookMissed } from './book-transfers.ts';
 import { type BookedDeposit, findBooked, listLost } from './booked-deposit.ts';
 import type { CreditParts } from './credit-deposits.ts';
-import { rejectHeld, releaseHeld } from './decide-held.ts';
-import { findHeld, type HeldDeposit, listHeld } from './held-deposit.ts';
-import { type ReadAgainRequest, readAgain } from './read-again.ts';
-import { restoreBooked } from './restore-deposit.ts';
+import { findHeld, type HeldDeposit, listHeld, rejectHeld, releaseHeld } from './held-deposit.ts';
 import { type ReverseParts, refuseIfShown, reverseBooked } from './reverse-deposit.ts';
-import { settleReversal } from './settle-reversal.ts';
+import { restoreBooked, settleReversal } from './settle-reversal.ts';
+
+/** The command's options, unparsed. */
+interface ReadAgainRequest {
+  readonly chain: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+interface ReadAgainResult {
+  readonly range: BlockRange;
+  readonly transfers: number;
+  /** How many of them the ledger did not have. */
+  readonly missed: number;
+}
+
+/**
+ * Re-reads blocks at the operator's request and books missing transfers. Blocks beyond the cursor are refused: they are
+ * not final, or the watcher is about to read them.
+ */
+async function readAgain(
+  parts: Omit<BookParts, 'book'> & { readonly networks: Networks },
+  request: ReadAgainRequest,
+): Promise<ReadAgainResult> {
+  const network = findNetwork(parts.networks, request.chain);
+  const range = { from: blockNumber('--from', request.from), to: blockNumber('--to', request.to) };
+  if (range.from > range.to) throw new Refusal(`--from ${range.from} is after --to ${range.to}.`);
+  const cursor = await findCursor(parts.db, network.id);
+  if (cursor === undefined || range.to > cursor.number) {
+    throw new Refusal(
+      cursor === undefined
+        ? `${network.id} has not been read yet, so there is nothing to re-read.`
+        : `${network.id} has been read up to block ${cursor.number}. --to must not be later.`,
+    );
+  }
+  const book = createAddressBook(parts.db);
+  await book.refresh();
+  let [transfers, missed] = [0, 0];
+  for await (const piece of readInPieces(network, range, book)) {
+    transfers += piece.transfers.length;
+    missed += (await bookMissed({ ...parts, book }, network, piece.transfers)).length;
+  }
+  return { range, transfers, missed };
+}
+
+function findNetwork(networks: Networks, chain: string): Network {
+  const id = chainOrRefuse(chain);
+  const network = networks.get(id);
+  if (network === undefined) throw new Refusal(`${id} is not configured. Set RPC_URLS_${id} to read it.`);
+  return network;
+}
+
+function blockNumber(option: string, text: string): bigint {
+  if (!/^\d{1,15}$/.test(text)) throw new Refusal(`${option} must be a block number, not ${text}.`);
+  return BigInt(text);
+}
 
 export interface DepositParts extends ReverseParts {
   readonly networks: Networks;

@@ -1,14 +1,13 @@
 import { getAddress } from 'viem';
 import { keepersUntilCommit } from '../../custody/wallets/kept-chains.ts';
-import type { Arrival } from '../../custody/watch/arrival.ts';
 import type { CreditedDeposit, OnDeposits } from '../../custody/watch/on-deposits.ts';
+import type { Arrival } from '../../custody/watch/read-transfers.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { heldAccount, houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Posting } from '../../ledger/posting.ts';
-import { newPostingId } from '../../ledger/posting-id.ts';
+import { newPostingId, type Posting } from '../../ledger/posting.ts';
 import { amountOf } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { believeOneNode } from './believe-one-node.ts';

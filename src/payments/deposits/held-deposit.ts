@@ -1,7 +1,21 @@
 import type { Hex } from 'viem';
-import type { Arrival } from '../../custody/watch/arrival.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { UnderWayOf } from '../../accounts/closing/on-account-closing.ts';
+import type { Arrival } from '../../custody/watch/read-transfers.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
+
+/** Held deposits and debts for reversed ones keep an account from closing. */
+export const depositsUnderWay: UnderWayOf = async (tx, accountId) => {
+  const { rows } = await tx.query<{ kind: string; id: string }>(
+    `SELECT 'deposit' AS kind, id FROM held_deposits WHERE account_id = $1 AND rejected_at IS NULL
+     UNION ALL
+     SELECT 'debt', deposit_id FROM deposit_reversals WHERE account_id = $1 AND owed > settled
+     LIMIT 100`,
+    [accountId],
+  );
+  return rows;
+};
 
 /** A transfer seen on a chain that is not credited yet, or that the operator has rejected. */
 export interface HeldDeposit {
@@ -100,4 +114,26 @@ function toHeld(row: HeldRow): HeldDeposit {
       proofs: row.proofs,
     },
   };
+}
+
+/** The loop over held deposits credits it, and nothing else does, so it is credited once. */
+export function releaseHeld(db: Database, id: string): Promise<void> {
+  return db.transaction(async (tx) => {
+    refuseDecided(id, await findHeld(tx, id, 'lock'));
+    await tx.query('UPDATE held_deposits SET released_at = clock_timestamp() WHERE id = $1', [id]);
+  });
+}
+
+/** The row stays, so that the deposit is not credited when its block is read again. */
+export function rejectHeld(db: Database, id: string): Promise<void> {
+  return db.transaction(async (tx) => {
+    refuseDecided(id, await findHeld(tx, id, 'lock'));
+    await tx.query('UPDATE held_deposits SET rejected_at = clock_timestamp() WHERE id = $1', [id]);
+  });
+}
+
+function refuseDecided(id: string, held: HeldDeposit | undefined): void {
+  if (held === undefined) throw new Refusal(`${id} is not held.`);
+  if (held.rejectedAt !== null) throw new Refusal(`${id} was already rejected at ${held.rejectedAt.toISOString()}.`);
+  if (held.releasedAt !== null) throw new Refusal(`${id} was already released at ${held.releasedAt.toISOString()}.`);
 }

@@ -1,7 +1,7 @@
 import type { Network, Networks } from '../../chains/network.ts';
-import type { Arrival } from '../../custody/watch/arrival.ts';
 import { askNodes } from '../../custody/watch/ask-nodes.ts';
 import { judgeTestimony, type Verdict } from '../../custody/watch/judge-testimony.ts';
+import type { Arrival } from '../../custody/watch/read-transfers.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';

@@ -1,7 +1,9 @@
 import type { Network } from '../../chains/network.ts';
-import { beginChain, checkChain, confirmedBlock } from '../../custody/watch/begin-chains.ts';
 import {
+  beginChain,
   type ChainCursor,
+  checkChain,
+  confirmedBlock,
   findCursor,
   holdChain,
   listCheckpoints,

@@ -1,10 +1,8 @@
 import type { Hex } from 'viem';
 import type { Network } from '../../chains/network.ts';
-import { type Match, matchArrival, noteArrival } from '../../custody/steps/match-arrival.ts';
-import { notePaid } from '../../custody/steps/match-claim.ts';
-import type { Arrival } from '../../custody/watch/arrival.ts';
+import { type Match, matchArrival, noteArrival, notePaid } from '../../custody/steps/match-arrival.ts';
 import { findShown } from '../../custody/watch/ask-nodes.ts';
-import type { LocatedTransfer } from '../../custody/watch/read-transfers.ts';
+import type { Arrival, LocatedTransfer } from '../../custody/watch/read-transfers.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { believeOneNode } from './believe-one-node.ts';

@@ -1,7 +1,82 @@
+import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
+import { holding } from '../../kernel/http/amount-field.ts';
 import type { Route } from '../../kernel/http/define-route.ts';
-import { listRoute } from '../../kernel/http/list-route.ts';
-import { depositRecord, listDeposits } from './list-deposits.ts';
+import { listRoute, toPage } from '../../kernel/http/list-route.ts';
+import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { type ChainId, chainIds } from '../../money/catalogue.ts';
+
+const depositRecord = z.object({
+  depositId: z.string(),
+  chain: z.enum(chainIds),
+  currency: holding,
+  amount: z.string().meta({ description: 'An exact decimal string.' }),
+  txHash: z.string(),
+  from: z.string().meta({ description: 'The sending address.' }),
+  transferId: z.string().nullable().meta({ description: 'Its id in your transfer history. Null while `pending`.' }),
+  status: z.enum(['pending', 'credited', 'waiting', 'on_its_way', 'carried_home', 'reversed']).meta({
+    description:
+      '`pending`: seen on chain and being checked, as large deposits are. `credited`: in your balance on its chain. `reversed`: removed from your balance because a reorg dropped the transaction. USDC on a chain where you have no wallet is bridged to Polygon: it is `waiting` until the amount is worth the gas, then `on_its_way`, and `carried_home` once you can spend it.',
+  }),
+  carriedBy: z.string().nullable().meta({
+    description: 'The cross-chain transfer that bridges it to Polygon: see `/cross-chain/status/{transferId}`.',
+  }),
+  createdAt: z.iso.datetime(),
+});
+
+type DepositRecord = z.input<typeof depositRecord>;
+
+interface DepositRow {
+  readonly id: string;
+  readonly chain: ChainId;
+  readonly asset: DepositRecord['currency'];
+  readonly atomic: bigint;
+  readonly txHash: string;
+  readonly sender: string;
+  readonly transferId: string | null;
+  readonly status: DepositRecord['status'];
+  readonly bridgeId: string | null;
+  readonly createdAt: Date;
+}
+
+export async function listDeposits(
+  db: Queryable,
+  { accountId, limit, cursor }: { accountId: bigint; limit: number; cursor: string | undefined },
+): Promise<{ deposits: DepositRecord[]; nextCursor: string | null }> {
+  const { rows } = await db.query<DepositRow>(
+    `SELECT * FROM (
+       (SELECT d.id COLLATE "C" AS id, d.chain, d.asset, d.atomic, d.tx_hash, d.sender, d.transfer_id, d.bridge_id, d.created_at,
+               CASE WHEN EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) THEN 'reversed'
+                    WHEN NOT d.home_bound OR d.kept_at IS NOT NULL THEN 'credited' WHEN d.bridge_id IS NULL THEN 'waiting'
+                    WHEN b.status = 'completed' THEN 'carried_home' ELSE 'on_its_way' END AS status
+          FROM deposits d LEFT JOIN bridges b ON b.id = d.bridge_id
+         WHERE d.account_id = $1 AND ($2::text IS NULL OR d.id < $2) ORDER BY d.id DESC LIMIT $3)
+       UNION ALL
+       (SELECT h.id, h.chain, h.asset, h.atomic, h.tx_hash, h.sender, NULL, NULL, h.seen_at, 'pending' FROM held_deposits h
+         WHERE h.account_id = $1 AND h.rejected_at IS NULL AND ($2::text IS NULL OR h.id < $2)
+         ORDER BY h.id DESC LIMIT $3)) seen
+      ORDER BY id DESC LIMIT $3`,
+    [accountId, cursor ?? null, limit + 1],
+  );
+  const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
+  return { deposits: items.map(toRecord), nextCursor };
+}
+
+function toRecord(row: DepositRow): DepositRecord {
+  const { id, chain, asset, atomic, txHash, sender, transferId, status, bridgeId, createdAt } = row;
+  return {
+    depositId: id,
+    chain,
+    currency: asset,
+    amount: toDecimalText(amountOf(asset, atomic)),
+    txHash: txHash,
+    from: sender,
+    transferId: transferId,
+    status,
+    carriedBy: bridgeId,
+    createdAt: createdAt.toISOString(),
+  };
+}
 
 export function depositRoutes(db: Queryable): Route[] {
   return [

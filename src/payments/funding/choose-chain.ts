@@ -1,5 +1,5 @@
 import type { Networks } from '../../chains/network.ts';
-import { depositTokens } from '../../custody/wallets/deposit-tokens.ts';
+import { depositTokens } from '../../custody/wallets/kept-chains.ts';
 import { type Asset, type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 
 /** The home chain first, then chains by how little is worth carrying home: where gas is cheap. */

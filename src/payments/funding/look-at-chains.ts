@@ -6,8 +6,8 @@ import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { listOpenLinks } from './link.ts';
 import { matchArrivals, type OpenLink, type Payment } from './match-arrivals.ts';
-import { listOpenLinks } from './open-links.ts';
 
 export interface LookParts {
   readonly db: Database;

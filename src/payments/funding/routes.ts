@@ -1,24 +1,57 @@
 import { z } from 'zod';
-import { orUnavailable } from '../../custody/wallets/or-unavailable.ts';
+import type { Networks } from '../../chains/network.ts';
+import { orUnavailable } from '../../custody/wallets/errors.ts';
+import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Once } from '../../ledger/idempotency.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { assets, chains } from '../../money/catalogue.ts';
 import { describeLink, describeNewLink, exampleLink, exampleNewLink, linkAnswer, newLinkAnswer } from './answer.ts';
 import { chooseChain } from './choose-chain.ts';
-import { createLink } from './create-link.ts';
 import { fundingErrors } from './errors.ts';
-import { findLink } from './link.ts';
-import { listLinks } from './list-links.ts';
-import type { FundingParts } from './parts.ts';
-import { linkStatuses } from './states.ts';
-import { tokenOf } from './tokens.ts';
+import { createLink, findLink, type Link, type LinkRow, linkColumns, linkTables, tokenOf, toLink } from './link.ts';
+import type { OnRamp } from './on-ramp.ts';
+import { type LinkStatus, linkStatuses, statusOf } from './states.ts';
+
+interface LinkQuery {
+  readonly accountId: bigint;
+  readonly status?: LinkStatus | undefined;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+/** Newest first, and one more than the page holds. */
+async function listLinks(db: Queryable, { accountId, status, limit, cursor }: LinkQuery): Promise<Link[]> {
+  const { rows } = await db.query<LinkRow>(
+    `SELECT ${linkColumns} FROM ${linkTables}
+      WHERE l.account_id = $1 AND ($2::text IS NULL OR l.id < $2) AND ($3::text IS NULL OR ${statusOf} = $3)
+      ORDER BY l.id DESC LIMIT $4`,
+    [accountId, cursor ?? null, status ?? null, limit + 1],
+  );
+  return rows.map(toLink);
+}
+
+export interface FundingParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly secrets: Secrets;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  readonly onRamps: readonly OnRamp[];
+  /** A function, because the port is known only once the server listens. */
+  readonly publicUrl: () => string;
+  /** In whole units. */
+  readonly maximum: bigint;
+}
 
 export function fundingRoutes(parts: FundingParts): Route[] {
   return [createRoute(parts), historyRoute(parts), linkRoute(parts)];

@@ -5,9 +5,7 @@ import { untrusted } from '../../kernel/http/untrusted.ts';
 import { recordEvent } from '../../ledger/events.ts';
 import { toJsonNumber } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
-import type { Invoice } from './invoice.ts';
-import type { InvoiceParts } from './parts.ts';
-import { invoiceStatuses } from './states.ts';
+import { type Invoice, type InvoiceParts, invoiceStatuses } from './invoice.ts';
 
 /** From the view of one party, in responses and events. */
 export const invoiceAnswer = z.object({

@@ -1,5 +1,4 @@
-import { explainNotFound } from '../../accounts/explain-not-found.ts';
-import { findAccount } from '../../accounts/find-account.ts';
+import { explainNotFound, findAccount } from '../../accounts/find-account.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
@@ -10,9 +9,7 @@ import type { Amount } from '../../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { recordInvoiceEvent } from './answer.ts';
 import { invoiceErrors } from './errors.ts';
-import { findInvoice, type Invoice } from './invoice.ts';
-import { pageTokenLength } from './page-view.ts';
-import type { InvoiceParts } from './parts.ts';
+import { findInvoice, type Invoice, type InvoiceParts, pageTokenLength } from './invoice.ts';
 
 export type InvoiceRecipient = { readonly handle: string } | { readonly email: string };
 

@@ -1,7 +1,7 @@
 import { accountClosing, beforeAccountClosing } from '../../accounts/closing/on-account-closing.ts';
 import type { Feature } from '../../kernel/feature.ts';
-import { cancelInvoicesOf, lockInvoicesOf } from './cancel-invoices-of.ts';
-import type { InvoiceParts } from './parts.ts';
+import { cancelInvoicesOf, lockInvoicesOf } from './cancel-invoice.ts';
+import type { InvoiceParts } from './invoice.ts';
 import { invoiceRoutes } from './routes.ts';
 
 export const invoices: Feature<{ serving: InvoiceParts }> = {

@@ -1,8 +1,68 @@
-import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import { invoiceErrors } from './errors.ts';
-import { afterStep, type InvoiceStatus, type InvoiceStep } from './states.ts';
+
+/** 24 base62 characters: 142 bits, not guessable. */
+export const pageTokenLength = 24;
+
+/** What anyone with the page's URL may see. The email and the recipient are left out. */
+export type InvoicePageView = Pick<
+  Invoice,
+  | 'id'
+  | 'status'
+  | 'fromHandle'
+  | 'fromName'
+  | 'amount'
+  | 'description'
+  | 'dueAt'
+  | 'overdue'
+  | 'createdAt'
+  | 'paidAt'
+  | 'cancelledAt'
+>;
+
+export async function findPageView(db: Queryable, token: string): Promise<InvoicePageView | undefined> {
+  if (token.length !== pageTokenLength || !/^[0-9A-Za-z]+$/.test(token)) return undefined;
+  const { rows } = await db.query<InvoiceRow>(`${selectInvoice} WHERE i.page_token = $1`, [token]);
+  if (rows[0] === undefined) return undefined;
+  const invoice = toInvoice(rows[0]);
+  const { id, status, fromHandle, fromName, amount, description, dueAt, overdue } = invoice;
+  const { createdAt, paidAt, cancelledAt } = invoice;
+  return { id, status, fromHandle, fromName, amount, description, dueAt, overdue, createdAt, paidAt, cancelledAt };
+}
+
+export interface InvoiceParts {
+  readonly db: Database;
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  /** A function, because the port is known only once the server listens. */
+  readonly publicUrl: () => string;
+}
+
+/** For each state, the allowed steps and the state they lead to. A database trigger refuses any other step. */
+export const invoiceStates = {
+  pending: { pay: 'paid', cancel: 'cancelled' },
+  /** The transfer is posted in the same commit. */
+  paid: {},
+  cancelled: {},
+} as const satisfies Record<string, Partial<Record<InvoiceStep, string>>>;
+
+type InvoiceStep = 'pay' | 'cancel';
+
+export type InvoiceStatus = keyof typeof invoiceStates;
+
+export const invoiceStatuses = Object.keys(invoiceStates) as [InvoiceStatus, ...InvoiceStatus[]];
+
+/** Undefined when the step is not allowed from this state. */
+function afterStep(from: InvoiceStatus, step: InvoiceStep): InvoiceStatus | undefined {
+  const steps: Partial<Record<InvoiceStep, InvoiceStatus>> = invoiceStates[from];
+  return steps[step];
+}
 
 export interface Invoice {
   readonly id: string;

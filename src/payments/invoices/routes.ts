@@ -1,23 +1,74 @@
 import { z } from 'zod';
 import { email, handle, visibleText } from '../../accounts/fields.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
-import { created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { momentField, momentForms } from '../../kernel/http/moment-field.ts';
+import { momentField, momentForms } from '../../kernel/http/read-moment.ts';
+import { newPostingId } from '../../ledger/posting.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
-import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer } from './answer.ts';
+import { completeOrRefuse, transferPosting } from '../transfers/transfer-posting.ts';
+import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer, recordInvoiceEvent } from './answer.ts';
 import { cancelInvoice } from './cancel-invoice.ts';
 import { createInvoice, type InvoiceRecipient } from './create-invoice.ts';
 import { invoiceErrors } from './errors.ts';
-import { findInvoice } from './invoice.ts';
-import { listInvoices } from './list-invoices.ts';
-import type { InvoiceParts } from './parts.ts';
-import { payInvoice } from './pay-invoice.ts';
-import { invoiceStatuses } from './states.ts';
+import {
+  emailOf,
+  findInvoice,
+  type Invoice,
+  type InvoiceParts,
+  type InvoiceRow,
+  type InvoiceStatus,
+  invoiceStatuses,
+  isOverdue,
+  lockInvoice,
+  refuseUnlessPossible,
+  selectInvoice,
+  toInvoice,
+} from './invoice.ts';
+
+interface InvoiceQuery {
+  readonly accountId: bigint;
+  readonly direction?: 'sent' | 'received' | undefined;
+  readonly status?: InvoiceStatus | undefined;
+  readonly overdue?: boolean | undefined;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+const filters = `($2::text IS NULL OR i.id < $2) AND ($3::text IS NULL OR i.status = $3)
+  AND ($4::boolean IS NULL OR ${isOverdue} = $4)`;
+
+/** One query per index: an account can be the sender, the recipient by handle, or the recipient by email. */
+const waysIn = [
+  `i.from_account_id = $1 AND $6`,
+  `i.to_account_id = $1 AND $7`,
+  `i.to_account_id IS NULL AND i.to_email = ${emailOf('$1')} AND $7`,
+].map((way) => `(SELECT i.id FROM invoices i WHERE ${way} AND ${filters} ORDER BY i.id DESC LIMIT $5)`);
+
+/** Newest first, and one more than the page holds. */
+async function listInvoices(
+  db: Queryable,
+  { accountId, direction, status, overdue, limit, cursor }: InvoiceQuery,
+): Promise<Invoice[]> {
+  const { rows } = await db.query<InvoiceRow>(
+    `${selectInvoice} WHERE i.id IN (${waysIn.join(' UNION ')}) ORDER BY i.id DESC LIMIT $5`,
+    [
+      accountId,
+      cursor ?? null,
+      status ?? null,
+      overdue ?? null,
+      limit + 1,
+      direction !== 'received',
+      direction !== 'sent',
+    ],
+  );
+  return rows.map(toInvoice);
+}
 
 export function invoiceRoutes(parts: InvoiceParts): Route[] {
   return [createRoute(parts), historyRoute(parts), invoiceRoute(parts), payRoute(parts), cancelRoute(parts)];
@@ -187,4 +238,41 @@ function cancelRoute(parts: InvoiceParts): Route {
         return ok(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
       }),
   );
+}
+
+/**
+ * Invoice, events and transfer are one commit, which the caller makes. The posting comes last because it locks
+ * balances. If the ledger refuses, this throws and the invoice stays pending.
+ */
+export async function payInvoice(
+  tx: Transaction,
+  parts: InvoiceParts,
+  { caller, id }: { readonly caller: Caller; readonly id: string },
+): Promise<Invoice> {
+  const { accountId, keyId } = caller;
+  const invoice = await lockInvoice(tx, id, accountId);
+  const { senderId, recipientId, amount, description } = invoice;
+  if (recipientId !== accountId || senderId === accountId) throw invoiceErrors.not_invoice_recipient();
+  refuseUnlessPossible(invoice, 'pay');
+
+  const transferId = newPostingId();
+  await tx.query(
+    `UPDATE invoices SET status = 'paid', to_account_id = $2, transfer_id = $3, paid_at = clock_timestamp()
+      WHERE id = $1`,
+    [id, accountId, transferId],
+  );
+  const paid = await findInvoice(tx, id, accountId);
+  await recordInvoiceEvent(tx, parts, 'invoice.paid', paid);
+  const [outcome] = await parts.ledger.postWithin(tx, [
+    {
+      ...transferPosting({ senderId: accountId, recipientId: senderId, amount, keyId, description }),
+      id: transferId,
+      // A second guard behind the row lock: the ledger posts each reference once.
+      reference: `invoice:${id}`,
+      details: { invoiceId: id },
+    },
+  ]);
+  if (outcome === undefined || completeOrRefuse(outcome).replayed)
+    throw new Error(`the ledger already has a payment for invoice ${id}`);
+  return paid;
 }

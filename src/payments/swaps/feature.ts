@@ -1,12 +1,19 @@
 import type { Feature } from '../../kernel/feature.ts';
 import { pictureOf } from '../../kernel/sagas/public-status.ts';
+import { handleSaga, type SagaHandler } from '../../kernel/sagas/run-saga.ts';
+import type { EventType } from '../../ledger/event-types.ts';
 import { listed } from '../../money/in-words.ts';
-import { swapHandler } from './advance-swap.ts';
-import { swapEvents } from './events.ts';
+import { fillSwapper, prepareSwapper } from './fill-swapper.ts';
+import { returnToTreasury } from './give-back.ts';
+import { makeSwap } from './make-swap.ts';
 import type { SwapParts } from './parts.ts';
 import { type SwapRouteParts, swapRoutes } from './routes.ts';
 import { swapSaga } from './saga.ts';
+import { findSwap } from './swap.ts';
 import { swapTokens } from './tokens.ts';
+
+/** `amount` and `currency` are the credit: the bought asset, or the refund. */
+const swapEvents: readonly EventType[] = [{ name: 'swap.completed' }, { name: 'swap.failed' }];
 
 /** A swap that is not done after 20 minutes gives the amount and its fee back. */
 const validSeconds = 1_200;
@@ -27,3 +34,12 @@ export const swaps: Feature<{
   sagas: [{ saga: swapSaga, handler: swapHandler }],
   routes: (parts) => swapRoutes({ ...parts, validSeconds }),
 };
+
+export function swapHandler(parts: SwapParts): SagaHandler {
+  return handleSaga(swapSaga, (id) => findSwap(parts.db, id), {
+    queued: (swap) => fillSwapper(parts, swap),
+    preparing: (swap) => prepareSwapper(parts, swap),
+    swapping: (swap) => makeSwap(parts, swap),
+    returning: (swap) => returnToTreasury(parts, swap),
+  });
+}

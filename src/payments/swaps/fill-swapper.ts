@@ -1,7 +1,7 @@
 import { encodeUnwrap } from '../../chains/wrapped-coin.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
-import { awaitLiquidity } from '../../custody/steps/await-liquidity.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
+import { awaitLiquidity } from '../../custody/steps/serve-liquidity.ts';
 import { approveSpender, fillStep, fillWallet } from '../../custody/steps/spending-wallet.ts';
 import { takeStep } from '../../custody/steps/take-step.ts';
 import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';

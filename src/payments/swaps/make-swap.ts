@@ -1,12 +1,11 @@
-import { type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
-import { doNodesAgree, isUndone } from '../../chains/agree.ts';
-import { findReceipt } from '../../chains/find-receipt.ts';
-import { findRevertReason } from '../../chains/find-revert-reason.ts';
+import { decodeEventLog, type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
+import { tokenAbi } from '../../chains/abi.ts';
+import { doNodesAgree, findReceipt, findRevertReason, isUndone } from '../../chains/find-receipt.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
-import { dropArrival } from '../../custody/steps/match-arrival.ts';
+import { dropArrival, whatArrived } from '../../custody/steps/match-arrival.ts';
 import { type StepEnd, takeStep, wasRead } from '../../custody/steps/take-step.ts';
-import { whatArrived } from '../../custody/steps/what-arrived.ts';
+import { unexplainedCalls } from '../../custody/steps/unknown-calls.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -14,15 +13,38 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import { mostSwapGas } from './cover-gas.ts';
+import type { Trade } from '../../money/market.ts';
 import { meaningOf, priceMoved, tooLate, tooMuchGas } from './explain-failure.ts';
 import { failSwap } from './give-back.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { completed, type SwapOutcome, unwrapped } from './postings.ts';
-import { movedIn } from './read-receipt.ts';
-import { recallSwap, tradeOf } from './recall-swap.ts';
+import { mostSwapGas } from './quote-swap.ts';
 import { swapSaga } from './saga.ts';
 import { isCoin, isLate, prepareStep, type Swap, swapStep } from './swap.ts';
+
+/** Fixed once, because the swap is requested under one key. */
+type SwapWay = Pick<Trade, 'path' | 'recipient'>;
+
+function tradeOf({ net, amountOutMin, deadline }: Swap, way: SwapWay): Trade {
+  return { from: net.asset, atomic: net.atomic, atLeast: amountOutMin.atomic, deadline, ...way };
+}
+
+/**
+ * After a restore from a backup this swap may already be made, on a path that was chosen after the backup. If the wallet has sent an
+ * unexplained transaction that matches it, the swap is requested with the same bytes: then the provider recognises it, even after the deadline.
+ */
+async function recallSwap(db: Queryable, { market }: SwapParts, swap: Swap): Promise<SwapWay | undefined> {
+  const { address: wallet } = await findSwapper(db, swap);
+  for (const data of await unexplainedCalls(db, { chain: homeChain, wallet, contract: market.spender })) {
+    const way = market.readWay(data);
+    if (way !== undefined && isSame(market.trade(tradeOf(swap, way)).data, data)) return way;
+  }
+  return undefined;
+}
+
+function isSame(one: Hex, other: Hex): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
 
 type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
 type Failed = Extract<StepEnd, { state: 'failed' }>;
@@ -194,4 +216,23 @@ async function completeSwap(
       post: [completed(swap, { amountOut, unspent }, end.hash)],
     }),
   );
+}
+
+/** The sum of a token's transfers that match. */
+function movedIn(
+  logs: TransactionReceipt['logs'],
+  token: Hex,
+  isMeant: (transfer: { readonly from: Hex; readonly to: Hex }) => boolean,
+): bigint {
+  let sum = 0n;
+  for (const { address, data, topics } of logs) {
+    if (!isAddressEqual(address, token)) continue;
+    try {
+      const { eventName, args } = decodeEventLog({ abi: tokenAbi, data, topics });
+      if (eventName === 'Transfer' && isMeant(args)) sum += args.value;
+    } catch {
+      // Another event of the token.
+    }
+  }
+  return sum;
 }

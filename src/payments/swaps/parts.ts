@@ -1,5 +1,5 @@
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
-import { type ChainStepParts, requireNetwork } from '../../custody/steps/parts.ts';
+import { type ChainStepParts, requireNetwork } from '../../custody/steps/chain-step.ts';
 import type { Spending } from '../../custody/steps/spending-wallet.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';

@@ -1,30 +1,93 @@
 import { z } from 'zod';
-import type { SilentChains } from '../../chains/silent-chains.ts';
+import type { SilentChains } from '../../chains/network.ts';
+import { planStep } from '../../custody/steps/plan-step.ts';
+import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { silentErrors } from '../../custody/wallets/errors.ts';
-import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { refuseSilent, silentErrors } from '../../custody/wallets/errors.ts';
+import { houseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { newId } from '../../kernel/ids/ids.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
-import { requirePosted } from '../../ledger/require-posted.ts';
-import { toDecimalText } from '../../money/amount.ts';
+import type { Outcome } from '../../ledger/posting.ts';
+import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
+import { subtract, toDecimalText } from '../../money/amount.ts';
 import { coins, currencies, type Holding, homeChain } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './answer.ts';
-import type { QuoteParts } from './cover-gas.ts';
 import { swapErrors } from './errors.ts';
-import { openSwap } from './open-swap.ts';
-import { quoteSwap, type SwapTerms } from './quote-swap.ts';
-import { publicStatuses, statusesShownAs } from './saga.ts';
+import { type QuoteParts, quoteSwap, type SwapTerms } from './quote-swap.ts';
+import { publicStatuses, statusesShownAs, swapSaga } from './saga.ts';
 import { findSwap, type SwapRow, selectSwap, toSwap } from './swap.ts';
 import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
+
+interface NewSwap extends Omit<SwapTerms, 'rate'> {
+  readonly accountId: bigint;
+  readonly keyId?: string;
+  readonly validSeconds: number;
+}
+
+/** Writes the row, the first step, the job and the posting in the caller's commit. */
+export async function openSwap(
+  tx: Transaction,
+  ledger: Ledger,
+  { accountId, keyId, amount, fee, gasFee, poolGas, amountOut, amountOutMin, validSeconds }: NewSwap,
+): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  const id = newId('swp');
+  const swapper = await houseWallet(tx, 'swaps', homeChain);
+  await tx.query(
+    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
+        status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, floor(extract(epoch FROM clock_timestamp())) + $11, $12, 'queued')`,
+    [
+      id,
+      accountId,
+      amount.asset,
+      amountOut.asset,
+      amount.atomic,
+      fee.atomic,
+      gasFee.atomic,
+      poolGas,
+      amountOut.atomic,
+      amountOutMin.atomic,
+      validSeconds,
+      swapper.id,
+    ],
+  );
+  await planStep(tx, {
+    saga: swapSaga.name,
+    ...fillStep(id),
+    chain: homeChain,
+    leaves: [{ amount: subtract(amount, fee), recipient: swapper.address, stays: true }],
+  });
+  await wakeSaga(tx, { saga: swapSaga.name, id, lane: homeChain });
+  const [posted] = await ledger.postWithin(tx, [
+    {
+      type: 'swap',
+      amount,
+      fee,
+      entries: [
+        { account: userAccount(accountId, amount.asset), atomic: -amount.atomic },
+        { account: houseAccount('swaps_in_transit', amount.asset), atomic: amount.atomic },
+      ],
+      reference: `swap:${id}`,
+      description: `To ${amountOut.asset}`,
+      details: { swapId: id, fromToken: amount.asset, toToken: amountOut.asset },
+      senderId: accountId,
+      ...(keyId !== undefined && { keyId }),
+    },
+  ]);
+  if (posted === undefined) throw new Error('the ledger gave no outcome');
+  return { id, outcome: posted.outcome };
+}
 
 export interface SwapRouteParts {
   readonly db: Database;

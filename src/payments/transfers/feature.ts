@@ -1,7 +1,7 @@
 import type { Feature } from '../../kernel/feature.ts';
-import { transferEvents } from './events.ts';
-import { createRecipientBook } from './recipient-book.ts';
+import { createRecipientBook } from './recipient.ts';
 import { type TransferParts, transferRoutes } from './routes.ts';
+import { transferEvents } from './transfer-posting.ts';
 
 export const transfers: Feature<{ serving: Omit<TransferParts, 'recipients'> }> = {
   name: 'transfers',

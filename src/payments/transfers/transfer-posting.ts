@@ -1,9 +1,28 @@
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { describeMoney, type EventType, figure, type PartyOf } from '../../ledger/event-types.ts';
 import type { Outcome, Posted, Posting } from '../../ledger/posting.ts';
-import { postingRefusal } from '../../ledger/require-posted.ts';
-import type { Amount } from '../../money/amount.ts';
+import { postingRefusal } from '../../ledger/refusals.ts';
+import { type Amount, subtract } from '../../money/amount.ts';
 import { transferFee } from '../../money/fees.ts';
 import { transferErrors } from './errors.ts';
+
+export const transferEvents: readonly EventType[] = [
+  { name: 'payment.sent', describe: describePayment },
+  { name: 'payment.received', describe: describePayment },
+];
+
+/** Sender and recipient get the same payload, with the names they know each other by. */
+function describePayment(posting: Posted, partyOf: PartyOf): Readonly<Record<string, unknown>> {
+  const { amount, fee, description } = posting;
+  return {
+    ...describeMoney(posting),
+    fee: figure(fee),
+    recipientAmount: figure(subtract(amount, fee)),
+    sender: partyOf(posting.senderId),
+    recipient: partyOf(posting.recipientId),
+    ...(description !== null && { description }),
+  };
+}
 
 export interface Payment {
   readonly senderId: bigint;

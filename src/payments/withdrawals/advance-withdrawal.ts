@@ -1,19 +1,25 @@
-import { awaitLiquidity } from '../../custody/steps/await-liquidity.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
+import { awaitLiquidity } from '../../custody/steps/serve-liquidity.ts';
 import { takeStep } from '../../custody/steps/take-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './clear.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
+import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
 import { findRecipientFault, mostGas, tokenToPay } from './native-coin.ts';
-import type { WithdrawalSagaParts } from './parts.ts';
 import { withdrawalSaga } from './saga.ts';
-import { lookOnceMore, unwrap } from './unwrap.ts';
-import { findWithdrawal, firstStep, isNative, payStep, stepWallet, type Withdrawal } from './withdrawal.ts';
-import { beginWrapping, wrapAgain } from './wrap-again.ts';
+import { beginWrapping, lookOnceMore, unwrap, wrapAgain } from './unwrap.ts';
+import {
+  findWithdrawal,
+  firstStep,
+  isNative,
+  payStep,
+  stepWallet,
+  type Withdrawal,
+  type WithdrawalSagaParts,
+} from './withdrawal.ts';
 
 export function withdrawalHandler(parts: WithdrawalSagaParts): SagaHandler {
   return handleSaga(withdrawalSaga, (id) => findWithdrawal(parts.db, id), {

@@ -1,10 +1,9 @@
 import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
-import { isFrozen } from '../../accounts/is-frozen.ts';
+import { isFrozen } from '../../accounts/find-account.ts';
 import { dropStep } from '../../custody/steps/plan-step.ts';
 import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
+import { type Ledger, postSurely } from '../../ledger/ledger.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { withdrawalErrors } from './errors.ts';
 import { returnPosting } from './finish-withdrawal.ts';

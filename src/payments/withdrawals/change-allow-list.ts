@@ -5,10 +5,10 @@ import {
   type AddressRow,
   type AllowedAddress,
   type AllowList,
+  lockSending,
   readAllowList,
   toAddress,
 } from '../../custody/limits/allow-list.ts';
-import { lockSending } from '../../custody/limits/apply-brakes.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';

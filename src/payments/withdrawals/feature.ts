@@ -7,12 +7,10 @@ import type { Feature } from '../../kernel/feature.ts';
 import type { Mode } from '../../kernel/settings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { withdrawalHandler } from './advance-withdrawal.ts';
-import { addWithdrawalCommands } from './commands.ts';
-import { withdrawalEvents } from './events.ts';
-import type { WithdrawalSagaParts } from './parts.ts';
+import { addFeeCommand, addWithdrawalCommands } from './commands.ts';
 import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 import { withdrawalSaga } from './saga.ts';
-import { addFeeCommand } from './withdraw-earned-fees.ts';
+import { type WithdrawalSagaParts, withdrawalEvents } from './withdrawal.ts';
 
 export const withdrawals: Feature<{
   settings: Brakes;

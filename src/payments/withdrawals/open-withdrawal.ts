@@ -1,7 +1,6 @@
 import { getAddress, type Hex, isAddressEqual } from 'viem';
-import { multicallAddress } from '../../chains/abi.ts';
+import { multicallAddress, uniswap, uniswapMulticall } from '../../chains/abi.ts';
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
-import { uniswap, uniswapMulticall } from '../../chains/uniswap.ts';
 import { faceValue } from '../../custody/limits/value-limits.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';

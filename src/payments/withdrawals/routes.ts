@@ -1,40 +1,78 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../../accounts/fields.ts';
-import type { Networks } from '../../chains/network.ts';
-import type { SilentChains } from '../../chains/silent-chains.ts';
-import { applyBrakes } from '../../custody/limits/apply-brakes.ts';
+import type { Networks, SilentChains } from '../../chains/network.ts';
+import { applyBrakes } from '../../custody/limits/allow-list.ts';
 import type { Brakes } from '../../custody/limits/brakes.ts';
 import { limitErrors } from '../../custody/limits/errors.ts';
 import { faceValue, refuseBeyondLimits, refuseBeyondValue } from '../../custody/limits/value-limits.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { silentErrors } from '../../custody/wallets/errors.ts';
-import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
+import { refuseSilent, silentErrors } from '../../custody/wallets/errors.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { amountField, amountOrRefuse, figure, holding, toFigure } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { findRefusal } from '../../kernel/http/find-refusal.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { findRefusal } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Once } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
-import { requirePosted } from '../../ledger/require-posted.ts';
+import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { assets, type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
-import { addressRoutes } from './address-routes.ts';
+import { addressRoutes, limitsRoute } from './address-routes.ts';
 import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './answer.ts';
-import { cancelRoute } from './cancel-route.ts';
+import { cancelWithdrawal } from './cancel-withdrawal.ts';
 import { refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
-import { limitsRoute } from './limits-route.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
 import { shownStatuses, statesShownAs } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type WithdrawalRow } from './withdrawal.ts';
+
+interface CancelParts {
+  readonly once: Once;
+  readonly ledger: Ledger;
+}
+
+function cancelRoute({ once, ledger }: CancelParts): Route {
+  return defineRoute(
+    {
+      id: 'cancelWithdrawal',
+      method: 'POST',
+      path: '/circle/withdrawals/:txId/cancel',
+      tag: 'Withdrawals',
+      summary: 'Cancel a withdrawal',
+      description:
+        'A withdrawal can be cancelled only before it is submitted: while it is `queued` or `awaiting_liquidity`, or `held` by the service-wide hourly limit. The whole amount, including the fee, returns to your balance immediately. A withdrawal that the operator is reviewing cannot be cancelled. Cancelling twice returns the cancelled withdrawal.',
+      auth: 'key',
+      scope: 'withdraw',
+      params: z.strictObject({ txId: z.string().max(64) }),
+      examples: { params: { txId: exampleWithdrawal.txId } },
+      idempotent: true,
+      returns: {
+        200: {
+          description: 'The cancelled withdrawal',
+          schema: withdrawalRecord,
+          example: { ...exampleWithdrawal, status: 'cancelled', txHash: null },
+        },
+      },
+      errors: [
+        withdrawalErrors.withdrawal_not_found,
+        withdrawalErrors.withdrawal_not_cancellable,
+        ledgerRefusals.account_frozen,
+      ],
+    },
+    async ({ caller, params, idempotency, ip }) =>
+      once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
+        const { accountId, keyId } = caller;
+        const by = { keyId, address: ip };
+        return ok(describeWithdrawal(await cancelWithdrawal(tx, ledger, { id: params.txId, accountId, by })));
+      }),
+  );
+}
 
 export interface WithdrawalParts {
   readonly db: Database;

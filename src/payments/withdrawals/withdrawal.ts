@@ -1,11 +1,51 @@
 import { getAddress, type Hex } from 'viem';
+import type { Networks } from '../../chains/network.ts';
+import type { Screening } from '../../custody/limits/allow-list.ts';
 import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { WalletProvider } from '../../custody/wallets/provider.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { type Amount, amountOf } from '../../money/amount.ts';
+import { describeMoney, detailsOf, type EventType, figure } from '../../ledger/event-types.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Posted } from '../../ledger/posting.ts';
+import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
 import type { WithdrawalStatus } from './saga.ts';
+
+export interface WithdrawalSagaParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  readonly screening: Screening;
+  readonly logger: Logger;
+  readonly checkpoint?: Checkpoint | undefined;
+  /** The hourly limit in millionths of a USDC; undefined means no limit. */
+  readonly perHour?: bigint | undefined;
+  /** See serveLiquidity. */
+  readonly passAfterMs?: number;
+}
+
+export const withdrawalEvents: readonly EventType[] = [
+  { name: 'withdrawal.created', describe: describeWithdrawal },
+  { name: 'withdrawal.completed', describe: describeWithdrawal },
+  // Failed and cancelled withdrawals are refunded in full, so they have no fee and no net amount.
+  { name: 'withdrawal.failed' },
+  { name: 'withdrawal.cancelled' },
+];
+
+function describeWithdrawal(posting: Posted): Readonly<Record<string, unknown>> {
+  const { amount, fee } = posting;
+  return {
+    ...describeMoney(posting),
+    fee: figure(fee),
+    net: figure(subtract(amount, fee)),
+    ...detailsOf(posting),
+  };
+}
 
 export type Holder = 'screening' | 'freeze' | 'hourly_limit';
 

@@ -1,3 +1,4 @@
+import type { MerchantPlatform } from '../search/merchant-platform.ts';
 import type { MerchantSite } from '../search/merchant-site.ts';
 import { notOffered } from '../search/merchant-trouble.ts';
 import { type FrontPage, readFrontPage } from './tasks.ts';
@@ -28,4 +29,17 @@ async function fetchFrontPage(site: MerchantSite, query: string): Promise<FoundF
   const header = String(answer.headers['link'] ?? '').slice(0, 2_000);
   const named = /<([^<>]{1,500})>;\s*rel="?https:\/\/api\.w\.org\/"?/.exec(header)?.[1];
   return { ...page, url, wordPressApi: named ?? page.wordPressApi };
+}
+
+/** Fills in the shop's name as the brand of products without one. */
+export function withBrand(platform: MerchantPlatform): MerchantPlatform {
+  return {
+    ...platform,
+    async *search(site, query) {
+      for await (const candidate of platform.search(site, query)) {
+        const brand = candidate.brand ?? (await frontPage(site, query).catch(() => undefined))?.shopName;
+        yield { ...candidate, brand };
+      }
+    },
+  };
 }

@@ -3,8 +3,8 @@ import { figure, toFigure } from '../../kernel/http/amount-field.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import { readWebsite, type Website } from '../search/website.ts';
-import type { OwnMerchant } from './own-merchant.ts';
-import { proofFor } from './proof.ts';
+import type { OwnMerchant } from './find-merchant.ts';
+import { proofFor } from './look-for-proof.ts';
 
 export const merchantAnswer = z.object({
   domain: z.string(),

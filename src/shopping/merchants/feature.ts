@@ -8,7 +8,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { describeAgent } from '../search/agent.ts';
 import { addMerchantCommands } from './commands.ts';
 import { createProofLook } from './look-for-proof.ts';
-import { redeemLeftoversSchedule } from './redeem-leftovers.ts';
+import { redeemLeftoversSchedule } from './redeem-domain.ts';
 import { type MerchantParts, merchantRoutes } from './routes.ts';
 
 interface MerchantServing extends Omit<MerchantParts, 'lookForProof'> {

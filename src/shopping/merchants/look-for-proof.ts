@@ -1,10 +1,29 @@
+import { randomBase62 } from '../../kernel/ids/ids.ts';
 import { type Outgoing, type OutgoingAnswer, OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import { type Parser, ParserError } from '../../kernel/parser/parser.ts';
 import { taskOf } from '../../kernel/parser/task.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
 import { bytesOf } from '../search/merchant-site.ts';
-import type { Proof } from './proof.ts';
+import type { Website } from '../search/website.ts';
 import type { readProof } from './reading/read-proof.ts';
+
+const path = '/.well-known/paywright-merchant.txt';
+
+/** The line that a domain must show, and where, to prove that the account owns it. */
+interface Proof {
+  readonly url: string;
+  /** It names the account, so that a site owner is not tricked into publishing another account's line. */
+  readonly content: string;
+}
+
+export function newProofToken(): string {
+  return randomBase62(32);
+}
+
+export function proofFor({ origin, name }: Website, { handle, token }: { handle: string; token: string }): Proof {
+  const { protocol } = new URL(origin);
+  return { url: `${protocol}//${name}${path}`, content: `paywright-merchant ${handle} ${token}` };
+}
 
 /** Undefined if the proof is there; otherwise a sentence that says what was found instead. */
 export type LookForProof = (proof: Proof) => Promise<string | undefined>;

@@ -3,10 +3,8 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import type { Website } from '../search/website.ts';
 import { merchantErrors } from './errors.ts';
-import { findMerchant } from './find-merchant.ts';
-import type { LookForProof } from './look-for-proof.ts';
-import { findOwnMerchant, type OwnMerchant } from './own-merchant.ts';
-import { proofFor } from './proof.ts';
+import { findMerchant, findOwnMerchant, type OwnMerchant } from './find-merchant.ts';
+import { type LookForProof, proofFor } from './look-for-proof.ts';
 import { openDomainClaimant, redeemDomain } from './redeem-domain.ts';
 
 interface Prover {

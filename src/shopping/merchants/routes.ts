@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
-import { countToday } from '../../kernel/daily-caps/count-today.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
@@ -22,12 +21,11 @@ import {
   newMerchantAnswer,
   provedMerchantAnswer,
 } from './answer.ts';
-import { giveUpDomain, setOrdersUrl } from './change-merchant.ts';
 import { merchantErrors } from './errors.ts';
+import { findOwnMerchant, listOwnMerchants, ordersSecretOf } from './find-merchant.ts';
 import type { LookForProof } from './look-for-proof.ts';
-import { findOwnMerchant, listOwnMerchants, ordersSecretOf } from './own-merchant.ts';
 import { lookAtDomain, proveDomain } from './prove-domain.ts';
-import { registerDomain } from './register-domain.ts';
+import { giveUpDomain, registerDomain, setOrdersUrl } from './register-domain.ts';
 
 export interface MerchantParts {
   readonly db: Database;

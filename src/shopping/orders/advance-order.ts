@@ -3,9 +3,8 @@ import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/
 import { createTurns } from '../../kernel/sagas/turns.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { RefusalKind, ShopAnswer } from './checkout.ts';
-import { findOrder, type Order } from './order.ts';
-import { shopOf } from './order-channel.ts';
-import type { OrderParts } from './parts.ts';
+import { findOrder, type Order, type OrderParts } from './order.ts';
+import { shopOf } from './order-webhook.ts';
 import { orderSaga } from './saga.ts';
 import { cancelledByBuyer, captureOrder, type Ending, notRedeemed, releaseOrder } from './settle-order.ts';
 

@@ -4,10 +4,9 @@ import { currency } from '../../kernel/http/amount-field.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { recordEvent } from '../../ledger/events.ts';
 import { add, toJsonNumber } from '../../money/amount.ts';
-import { addressRecord } from './address-field.ts';
-import type { OrderEvent } from './events.ts';
 import { type Order, shownStatus } from './order.ts';
-import { shownStatuses } from './saga.ts';
+import { addressRecord } from './read-address.ts';
+import { type OrderEvent, shownStatuses } from './saga.ts';
 
 export const orderedVariant = z
   .object({

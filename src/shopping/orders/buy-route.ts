@@ -1,26 +1,23 @@
 import { z } from 'zod';
 import { shippingAddress, visibleText } from '../../accounts/fields.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import type { ErrorKind } from '../../kernel/http/problem.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Once } from '../../ledger/idempotency.ts';
-import { findKey } from '../../ledger/kept-answers.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
-import { requirePosted } from '../../ledger/require-posted.ts';
+import { findKey, type Once } from '../../ledger/idempotency.ts';
+import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { shoppingErrors } from '../search/errors.ts';
-import { website, websiteOrRefuse } from '../search/website-field.ts';
-import { addressParts } from './address-field.ts';
+import { website, websiteOrRefuse } from '../search/search-shop.ts';
 import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './answer.ts';
 import type { OrderWaits } from './await-order.ts';
 import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
 import { orderErrors } from './errors.ts';
-import { lockPurchases, refuseRepetition } from './likeness.ts';
-import { openOrder, recordHandedOver } from './open-order.ts';
+import { lockPurchases, openOrder, recordHandedOver, refuseRepetition } from './open-order.ts';
 import { findOrder, type Order } from './order.ts';
+import { addressParts } from './read-address.ts';
 
 export interface BuyRouteParts extends BuyParts {
   readonly once: Once;

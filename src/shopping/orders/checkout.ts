@@ -1,4 +1,7 @@
 import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
+import { type Amount, amountOf } from '../../money/amount.ts';
+import { assets, type Currency } from '../../money/catalogue.ts';
+import { minorUnitOf, type Price } from '../search/price.ts';
 import type { Website } from '../search/website.ts';
 
 /** Where a shop takes orders, from its own UCP profile. */
@@ -109,4 +112,15 @@ export interface ShopCheckouts {
     website: Website,
     freshness: 'only remembered' | 'may be remembered' | 'looked up again',
   ): Promise<readonly unknown[]>;
+}
+
+/** Converts a total in minor units to the stablecoin's atomic units. */
+export function toAmount(asset: Currency, { minor, currency }: CheckoutTotal): Amount {
+  return amountOf(asset, minor * 10n ** BigInt(assets[asset].decimals - minorUnitOf(currency)));
+}
+
+/** The total in the currency's minor unit. It is 0 if the price is finer than that unit, because it cannot be paid. */
+export function totalOf({ atomic, decimals, currency = '' }: Price, quantity: number): CheckoutTotal {
+  const missing = minorUnitOf(currency) - decimals;
+  return { minor: missing < 0 ? 0n : atomic * BigInt(quantity) * 10n ** BigInt(missing), currency };
 }

@@ -3,8 +3,7 @@ import type { Database } from '../../kernel/db/database.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { toDecimalText } from '../../money/amount.ts';
-import { findOrder, heldFor, type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
-import type { OrderParts } from './parts.ts';
+import { findOrder, heldFor, type Order, type OrderParts, type OrderRow, selectOrder, toOrder } from './order.ts';
 import { captureOrder, releaseOrder } from './settle-order.ts';
 
 export type OrderCommandParts = Pick<OrderParts, 'db' | 'ledger'>;

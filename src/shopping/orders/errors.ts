@@ -1,4 +1,4 @@
-import { addressErrors } from '../../accounts/addresses/errors.ts';
+import { addressErrors } from '../../accounts/errors.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
 
 const ownErrors = defineErrors({

@@ -1,18 +1,44 @@
 import { z } from 'zod';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import { ParserError } from '../../kernel/parser/parser.ts';
 import { taskOf } from '../../kernel/parser/task.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { toJsonNumber } from '../../money/amount.ts';
 import { signatureHeaders } from '../../webhooks/sign-webhook.ts';
 import { bytesOf } from '../search/merchant-site.ts';
 import { describeOrderedVariant } from './answer.ts';
 import type { ShopAnswer } from './checkout.ts';
-import type { Order } from './order.ts';
-import { unsealSecretOf } from './order-secret.ts';
-import type { OrderParts } from './parts.ts';
+import { issuedToken } from './credential.ts';
+import type { Order, OrderParts } from './order.ts';
 import type { readOrderAnswer } from './reading/read-order-answer.ts';
-import { safeLink } from './safe-link.ts';
-import { shopSays } from './shop-says.ts';
+import { safeLink, shopSays } from './shop-says.ts';
+
+/** The shop of one order, over UCP or over its orders URL. */
+interface Shop {
+  ask(): Promise<ShopAnswer>;
+  look(): Promise<ShopAnswer>;
+  cancel(): Promise<ShopAnswer>;
+}
+
+export function shopOf(parts: OrderParts, order: Order): Shop {
+  const { db, checkouts, secrets } = parts;
+  const { id, channel, askKey, cancelKey, expiresAt } = order;
+  if (channel.kind === 'webhook') {
+    const ask = () => sendOrder(parts, order, 'order.placed');
+    // The shop recognizes the order by its id, so sending it again also returns its current state.
+    return { ask, look: ask, cancel: () => sendOrder(parts, order, 'order.cancelled') };
+  }
+  const { checkout } = channel;
+  return {
+    async ask() {
+      const token = await issuedToken(db, secrets, id);
+      return checkouts.complete(checkout, { orderId: id, token, expiresAt, key: askKey });
+    },
+    look: () => checkouts.look(checkout),
+    cancel: () => checkouts.cancel(checkout, cancelKey),
+  };
+}
 
 const timeoutMs = 10_000;
 const mostBytes = 16_384;
@@ -106,4 +132,26 @@ function describeToShop(order: Order) {
     currency: asset,
     shippingAddress,
   };
+}
+
+/**
+ * The secret that signs an order: the one of the account that received it. While that account owns the domain, it is the
+ * account's current secret; afterwards it is the last one, which the database keeps until the order ends. The secret of a later
+ * owner is never used, because the order goes to the earlier owner's URL, who could forward it.
+ */
+async function unsealSecretOf(
+  db: Queryable,
+  secrets: Pick<Secrets, 'open'>,
+  orderId: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ sealed: Buffer | null }>(
+    `SELECT coalesce(m.sealed_orders_secret, s.sealed) AS sealed
+       FROM orders o
+       LEFT JOIN merchants m ON m.domain = o.domain AND m.account_id IS NOT DISTINCT FROM o.merchant_id
+       LEFT JOIN order_secrets s ON s.order_id = o.id
+      WHERE o.id = $1`,
+    [orderId],
+  );
+  const sealed = rows[0]?.sealed ?? null;
+  return sealed === null ? undefined : secrets.open('merchant-orders', sealed);
 }

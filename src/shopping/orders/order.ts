@@ -1,11 +1,30 @@
 import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Parser } from '../../kernel/parser/parser.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, add, amountOf } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
-import type { Checkout } from './checkout.ts';
+import type { Checkout, ShopCheckouts } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import type { OrderStatus, ShownStatus } from './saga.ts';
+
+export interface OrderParts {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly checkouts: ShopCheckouts;
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly checkpoint?: Checkpoint;
+}
 
 /** How an order reaches its shop: over the shop's UCP checkout, or as a signed request to its orders URL. */
 export type OrderChannel =

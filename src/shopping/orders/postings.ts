@@ -1,6 +1,5 @@
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import type { Posting } from '../../ledger/posting.ts';
-import type { PostingId } from '../../ledger/posting-id.ts';
+import type { Posting, PostingId } from '../../ledger/posting.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { heldFor, type Order } from './order.ts';
 

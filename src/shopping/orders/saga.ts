@@ -1,4 +1,38 @@
+import type { StatePicture } from '../../kernel/http/openapi.ts';
 import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
+import type { EventType } from '../../ledger/event-types.ts';
+
+/** What people are told of the way, in the reference. */
+export const orderPicture: StatePicture = {
+  caption: 'States of an order',
+  way: [
+    { state: 'pending', meaning: 'The money is held, and the shop is asked to accept the order.', mayFail: true },
+    {
+      state: 'completed',
+      meaning: 'The shop accepted the order and is paid. Event for the buyer: `order.completed`.',
+    },
+    { state: 'fulfilled', meaning: 'The shop shipped the order. Event for the buyer: `order.fulfilled`.' },
+    {
+      state: 'refunded',
+      meaning: 'The shop refunded the full amount. Event for the buyer: `order.refunded`.',
+    },
+  ],
+  failed: {
+    state: 'failed',
+    meaning:
+      'The shop did not accept the order in time, the buyer cancelled it, or the shop requires the buyer to complete it (`needs_buyer`). All the money including the fee is refunded. Event for the buyer: `order.failed`.',
+  },
+};
+
+/** Sent to the buyer and, if the shop has an account here, to the shop. `role` says which of them the webhook's owner is. */
+export const orderEvents = [
+  { name: 'order.completed' },
+  { name: 'order.failed' },
+  { name: 'order.fulfilled' },
+  { name: 'order.refunded' },
+] as const satisfies readonly EventType[];
+
+export type OrderEvent = (typeof orderEvents)[number]['name'];
 
 const minutes = 60_000;
 

@@ -11,11 +11,9 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { describeSale, exampleSale, saleRecord } from './answer.ts';
 import { saleErrors } from './errors.ts';
-import { fulfilOrder } from './fulfil-order.ts';
 import { toOrder } from './order.ts';
 import { listOrders } from './order-routes.ts';
-import { refundOrder } from './refund-order.ts';
-import { findSale } from './sale.ts';
+import { findSale, fulfilOrder, refundOrder } from './sale.ts';
 
 export interface SaleParts {
   readonly db: Queryable;

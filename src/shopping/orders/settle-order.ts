@@ -1,16 +1,57 @@
-import type { Transaction } from '../../kernel/db/database.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
+import { type AccountId, dueAccount, userAccount } from '../../ledger/account-id.ts';
+import { openClaimant } from '../../ledger/claimants.ts';
+import { postSurely } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
-import { assets } from '../../money/catalogue.ts';
+import { assets, homeChain } from '../../money/catalogue.ts';
 import { orderFee } from '../../money/fees.ts';
 import { recordOrderEvent } from './answer.ts';
-import type { CheckoutTotal, ShopAnswer } from './checkout.ts';
+import { type CheckoutTotal, type ShopAnswer, toAmount } from './checkout.ts';
 import { voidCredential, voidUnredeemed } from './credential.ts';
-import { toAmount } from './currency.ts';
-import { findOrder, type Order } from './order.ts';
-import type { OrderParts } from './parts.ts';
+import { findOrder, type Order, type OrderParts } from './order.ts';
 import { captured, released } from './postings.ts';
-import { findSeller, openSeller } from './seller.ts';
+
+/** The ledger account that a shop is paid to: its own or, while it has none, the one of its domain. */
+interface Seller {
+  readonly account: AccountId;
+  /** Undefined while the shop has no account. */
+  readonly accountId: bigint | undefined;
+}
+
+/**
+ * Call before the commit that pays the shop, because opening the domain's claimant is a commit of its own. Undefined if the order
+ * belongs to an account.
+ */
+async function openSeller(
+  db: Database,
+  { merchantId, domain, asset }: Pick<Order, 'merchantId' | 'domain' | 'asset'>,
+): Promise<bigint | undefined> {
+  if (merchantId !== null) return undefined;
+  const { claimant } = await openClaimant(db, { kind: 'domain', name: domain, asset, chain: homeChain });
+  return claimant.id;
+}
+
+/**
+ * Call in the commit that pays the shop. The seller is the account that received the order, whoever owns the domain now; without
+ * one, the first account that proves the domain. The row lock on the claimant orders this against a concurrent proof, so that the
+ * money reaches the new owner either way.
+ */
+async function findSeller(
+  tx: Transaction,
+  { merchantId, asset }: Pick<Order, 'merchantId' | 'asset'>,
+  claimantId: bigint | undefined,
+): Promise<Seller> {
+  if (merchantId !== null) return { account: userAccount(merchantId, asset), accountId: merchantId };
+  if (claimantId === undefined) throw new Error('nothing was opened for a shop without an account');
+  const { rows } = await tx.query<{ accountId: bigint | null }>(
+    'SELECT account_id FROM claimants WHERE id = $1 FOR SHARE',
+    [claimantId],
+  );
+  const accountId = rows[0]?.accountId ?? undefined;
+  return accountId === undefined
+    ? { account: dueAccount(claimantId, asset), accountId: undefined }
+    : { account: userAccount(accountId, asset), accountId };
+}
 
 type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
 type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;

@@ -1,5 +1,75 @@
-import type { PublicJwk } from '../../kernel/signing/signing-key.ts';
+import type { FastifyInstance } from 'fastify';
+import type { Database } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import {
+  createSigningKey,
+  exportSigningKey,
+  importSigningKey,
+  type PublicJwk,
+  type SigningKey,
+} from '../../kernel/signing/signing-key.ts';
 import { handlerName, handlerSchemaPath, handlerSpecPath, handlerVersion, instrumentType } from './payment-handler.ts';
+
+export interface ProfileParts {
+  readonly publicUrl: () => string;
+  /** Signs our requests to shops. */
+  readonly agentKey: () => Promise<SigningKey>;
+}
+
+export function addProfilePages(app: FastifyInstance, { publicUrl, agentKey }: ProfileParts): void {
+  for (const [index, version] of profileVersions.entries()) {
+    app.get(index === 0 ? profilePath : `${profilePath}/${version}`, async (_request, reply) => {
+      const { publicJwk } = await agentKey();
+      return reply
+        .header('Cache-Control', 'public, max-age=3600')
+        .type('application/json; charset=utf-8')
+        .send(JSON.stringify(agentProfile(publicUrl(), version, [publicJwk])));
+    });
+  }
+}
+
+const keyName = 'requests';
+
+/**
+ * The key that signs our requests to shops; its public half is in our UCP profile. The first use creates it, and all instances
+ * share it.
+ */
+export function createAgentKey({
+  db,
+  secrets,
+}: {
+  readonly db: Database;
+  readonly secrets: Secrets;
+}): () => Promise<SigningKey> {
+  let known: Promise<SigningKey> | undefined;
+
+  async function load(): Promise<SigningKey> {
+    return (await find()) ?? (await add());
+  }
+
+  async function find(): Promise<SigningKey | undefined> {
+    const { rows } = await db.query<{ sealed: Buffer }>('SELECT sealed FROM agent_keys WHERE name = $1', [keyName]);
+    return rows[0] && importSigningKey(secrets.open('agent-keys', rows[0].sealed));
+  }
+
+  async function add(): Promise<SigningKey> {
+    const fresh = createSigningKey();
+    await db.query('INSERT INTO agent_keys (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+      keyName,
+      secrets.seal('agent-keys', exportSigningKey(fresh)),
+    ]);
+    // Two instances may create a key at once; the row that was inserted wins.
+    return (await find()) ?? fresh;
+  }
+
+  return () => {
+    known ??= load().catch((error: unknown) => {
+      known = undefined;
+      throw error;
+    });
+    return known;
+  };
+}
 
 /** How the service identifies itself to shops. */
 export interface ShoppingAgent {

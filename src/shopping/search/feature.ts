@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
+import { addProfilePages, type ProfileParts } from './agent.ts';
 import type { Shopping } from './open-shopping.ts';
 import { forgetPreviews } from './preview.ts';
-import { addProfilePages, type ProfileParts } from './profile-pages.ts';
 import { type ShoppingParts, shoppingRoutes } from './routes.ts';
 
 const forgetJob = defineJob({ name: 'forget-shopping-previews', payload: z.unknown(), maxAttempts: 1 });

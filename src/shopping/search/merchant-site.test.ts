@@ -2,8 +2,7 @@ import { expect, it } from 'vitest';
 import { useParser } from '../../../test/support/parser.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { describeAgent } from './agent.ts';
-import { openSite } from './merchant-site.ts';
-import { createRobotsBook } from './robots-book.ts';
+import { createRobotsBook, openSite } from './merchant-site.ts';
 
 const agent = () => describeAgent('https://pay.example');
 const parser = useParser();

@@ -1,5 +1,8 @@
+import { httpErrors } from '../../kernel/http/errors.ts';
+import type { Problem } from '../../kernel/http/problem.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import { ParserError } from '../../kernel/parser/parser.ts';
+import { shoppingErrors } from './errors.ts';
 
 /** Why reading a site failed. */
 export type TroubleKind =
@@ -50,4 +53,24 @@ function unreadable({ kind }: ParserError): MerchantTrouble {
 
 export function notOffered(what: string): MerchantTrouble {
   return new MerchantTrouble('not_offered', `The site does not offer ${what}.`);
+}
+
+/** The error for a search in which every platform failed. */
+export function refuseByTroubles(troubles: readonly MerchantTrouble[]): Problem {
+  const find = (kind: TroubleKind) => troubles.find((trouble) => trouble.kind === kind)?.message;
+  const refused = find('refused');
+  if (refused !== undefined && troubles.every(({ kind }) => kind === 'refused')) {
+    const message = `cannot be searched: ${refused.replace(/\.$/, '')}`;
+    return httpErrors.invalid_request(`website ${message}.`, { errors: [{ path: 'website', message }] });
+  }
+  const slow = find('too_slow') ?? find('given_up');
+  if (slow !== undefined) return shoppingErrors.merchant_too_slow(slow);
+  const forbidden = find('forbidden');
+  if (forbidden !== undefined) return shoppingErrors.merchant_unsupported(forbidden);
+  const unreachable = find('unreachable');
+  if (unreachable !== undefined) return shoppingErrors.merchant_unreachable(unreachable);
+  // If every platform failed for the same reason, name it. Otherwise the shop supports none of them.
+  const [first] = troubles;
+  const alike = troubles.length > 0 && troubles.every(({ message }) => message === first?.message);
+  return shoppingErrors.merchant_unsupported(alike ? first?.message : undefined);
 }

@@ -2,11 +2,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Parser } from '../../kernel/parser/parser.ts';
 import { describeAgent, type ShoppingAgent } from './agent.ts';
-import { limitSearch, type SharedSearch } from './limited-search.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
+import { createRobotsBook, type RobotsBook } from './merchant-site.ts';
 import { createPictures, type Pictures } from './pictures.ts';
-import { createRobotsBook, type RobotsBook } from './robots-book.ts';
-import { createMerchantSearch } from './search-merchant.ts';
+import { createMerchantSearch, limitSearch, type SharedSearch } from './search-merchant.ts';
 
 export interface Shopping {
   readonly merchants: SharedSearch;

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { refuseBeyondCap } from '../../kernel/daily-caps/count-today.ts';
-import { dailyCapErrors } from '../../kernel/daily-caps/errors.ts';
+import { dailyCapErrors, refuseBeyondCap } from '../../kernel/daily-caps/count-today.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { defineStream } from '../../kernel/http/define-stream.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
@@ -16,8 +15,9 @@ import {
   searchWords as query,
   type SearchParts,
   searchShop,
+  website,
+  websiteOrRefuse,
 } from './search-shop.ts';
-import { website, websiteOrRefuse } from './website-field.ts';
 
 export type ShoppingParts = SearchParts;
 

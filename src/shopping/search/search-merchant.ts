@@ -1,14 +1,43 @@
 import type { Clock } from '../../kernel/clock.ts';
+import type { RequestHolder } from '../../kernel/http/holder.ts';
+import { createPlaces } from '../../kernel/places/places.ts';
 import { createBriefMemory } from './brief-memory.ts';
 import { shoppingErrors } from './errors.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
 import { openSite, type SiteParts } from './merchant-site.ts';
-import { MerchantTrouble } from './merchant-trouble.ts';
-import type { Product } from './product.ts';
-import { refuseByTroubles } from './refuse-by-troubles.ts';
+import { MerchantTrouble, refuseByTroubles } from './merchant-trouble.ts';
+import { type Product, toProduct } from './product.ts';
 import { type SiteOutcome, searchSite } from './search-site.ts';
-import { toProduct } from './to-product.ts';
 import type { Website } from './website.ts';
+
+/** Shop search with a concurrency limit per caller. */
+export interface SharedSearch {
+  of(holder: RequestHolder): MerchantSearch;
+  /** Throws if a search that starts now would exceed a concurrency limit. */
+  refuseWithoutRoom(holder: RequestHolder): void;
+}
+
+/** `inAll` bounds the memory that responses from shops can take in one process. */
+const limits = { what: 'searches', inAll: 256, shares: { caller: 16, address: 64, network: 128 } };
+
+export function limitSearch(merchants: MerchantSearch): SharedSearch {
+  const places = createPlaces(limits);
+  return {
+    of: (holder) => ({
+      async *search(website, query, signal, how = {}) {
+        const place = places.enter(holder);
+        try {
+          yield* merchants.search(website, query, signal, { ...how, holder: holder.caller });
+        } finally {
+          place.leave();
+        }
+      },
+    }),
+    refuseWithoutRoom(holder) {
+      places.enter(holder).leave();
+    },
+  };
+}
 
 export interface MerchantSearch {
   /**

@@ -3,14 +3,27 @@ import { visibleText } from '../../accounts/fields.ts';
 import { refuseBeyondCap } from '../../kernel/daily-caps/count-today.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
+import { httpErrors } from '../../kernel/http/errors.ts';
 import type { RequestHolder } from '../../kernel/http/holder.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
-import type { SharedSearch } from './limited-search.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
 import { rankProducts } from './rank.ts';
-import { websiteOrRefuse } from './website-field.ts';
+import type { SharedSearch } from './search-merchant.ts';
+import { readWebsite, type Website } from './website.ts';
+
+export const website = z.string().max(300, 'must be at most 300 characters').meta({
+  description: 'The domain of a shop, in any common form: `shop.example`, `https://www.shop.example/mugs`.',
+});
+
+export function websiteOrRefuse(text: string, outgoing: Pick<Outgoing, 'explainRefusal'>): Website {
+  const read = readWebsite(text, outgoing);
+  if (read.refusal === undefined) return read;
+  throw httpErrors.invalid_request(`website ${read.refusal}.`, {
+    errors: [{ path: 'website', message: read.refusal }],
+  });
+}
 
 export interface SearchParts {
   readonly db: Database;

@@ -1,22 +1,93 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { type Networks, tokenOf } from '../../chains/network.ts';
 import { clientAddress } from '../../kernel/http/client-address.ts';
+import type { Route } from '../../kernel/http/define-route.ts';
+import { defineStream } from '../../kernel/http/define-stream.ts';
 import { createEventStreams } from '../../kernel/http/event-streams.ts';
 import { parseQuery } from '../../kernel/http/parse-query.ts';
 import { toProblem } from '../../kernel/http/send-problem.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { chains } from '../../money/catalogue.ts';
-import { beginPurchase, sellersFor } from '../../payments/funding/begin-purchase.ts';
-import type { LinkFollower } from '../../payments/funding/follow-links.ts';
 import { type OnRamp, OnRampTrouble } from '../../payments/funding/on-ramp.ts';
-import type { FundingPageView } from '../../payments/funding/page-view.ts';
+import {
+  beginPurchase,
+  type FundingPageView,
+  type LinkFollower,
+  sellersFor,
+} from '../../payments/funding/page-view.ts';
 import { livePolicy } from '../content-policy.ts';
 import type { Html } from '../html.ts';
 import type { PageContext } from '../layout.ts';
-import { buyPage, missingPage, returnPage, troublePage } from './buy-page.ts';
-import { linkStream } from './link-stream.ts';
-import { forgetToken, readToken, rememberToken } from './return-cookie.ts';
-import { type BuyView, phaseOf } from './view.ts';
+import { buyMain, buyPage, missingPage, returnPage, titleOf, troublePage } from './buy-page.ts';
+import { announcement, type BuyView, phaseOf, progress } from './progress.ts';
+
+/** Rendered markup, so that only the server knows how the page looks. */
+const state = z.object({
+  phase: z.enum(['paying', 'waiting', 'over']),
+  title: z.string(),
+  said: z.string(),
+  progress: z.string(),
+  main: z.string(),
+});
+
+/** The event stream of one open page. It is not an operation of the public API. */
+function linkStream(
+  follow: (signal: AbortSignal) => AsyncIterable<FundingPageView>,
+  viewOf: (link: FundingPageView) => BuyView,
+): Route {
+  return defineStream(
+    {
+      id: 'followFundingLink',
+      path: '/buy/events',
+      tag: 'Funding',
+      summary: 'What becomes of a funding link',
+      description: 'Until it is completed or has expired.',
+      auth: 'none',
+      events: { state: { description: 'What the page shows now', schema: state, example: {} } },
+    },
+    async () =>
+      async function* tell(signal) {
+        for await (const link of follow(signal)) {
+          const view = viewOf(link);
+          const phase = phaseOf(link);
+          yield {
+            event: 'state' as const,
+            data: {
+              phase,
+              title: titleOf(view),
+              said: announcement(view),
+              progress: phase === 'over' ? '' : progress(view).toString(),
+              main: buyMain(view).toString(),
+            },
+          };
+          if (phase === 'over') return;
+        }
+      },
+  );
+}
+
+/**
+ * Card companies send people back to a fixed address. A cookie for that address alone remembers the link, so that the company
+ * never sees the token.
+ */
+const name = 'paywright_buy';
+const lifetimeSeconds = 3_600;
+
+function rememberToken(token: string, base: string, publicUrl: string): string {
+  const secure = publicUrl.startsWith('https:') ? '; Secure' : '';
+  return `${name}=${token}; Path=${base}/buy/return; Max-Age=${lifetimeSeconds}; HttpOnly; SameSite=Lax${secure}`;
+}
+
+function forgetToken(base: string): string {
+  return `${name}=; Path=${base}/buy/return; Max-Age=0; HttpOnly; SameSite=Lax`;
+}
+
+function readToken(cookies: string | undefined): string | undefined {
+  const found = cookies?.split(/; */).find((cookie) => cookie.startsWith(`${name}=`));
+  const token = found?.slice(name.length + 1);
+  return token !== undefined && /^[\w-]{43}$/.test(token) ? token : undefined;
+}
 
 export interface BuyPageParts {
   readonly context: () => PageContext;

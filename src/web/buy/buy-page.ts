@@ -2,8 +2,7 @@ import { chains } from '../../money/catalogue.ts';
 import { type Html, html } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
 import { amountText, moment, timeOfDay } from '../words.ts';
-import { announcement, progress, remarks } from './progress.ts';
-import { type BuyView, phaseOf } from './view.ts';
+import { announcement, type BuyView, phaseOf, progress, remarks } from './progress.ts';
 import { ways } from './ways.ts';
 
 /** The page of a funding link. `eventsHref` is the event stream that updates it. */

@@ -1,7 +1,38 @@
+import type { Hex } from 'viem';
 import type { FundingPageView } from '../../payments/funding/page-view.ts';
 import { type Html, html } from '../html.ts';
+import type { PageContext } from '../layout.ts';
 import { amountText } from '../words.ts';
-import type { BuyView } from './view.ts';
+
+export interface BuyView {
+  readonly link: FundingPageView;
+  /** The token contract on the link's chain; undefined if the service no longer reaches that chain. */
+  readonly token: Hex | undefined;
+  readonly confirmations: number;
+  /** Card companies that sell this currency. */
+  readonly sellers: readonly Seller[];
+  readonly context: PageContext;
+}
+
+interface Seller {
+  readonly label: string;
+  readonly href: string;
+}
+
+type Phase = 'paying' | 'waiting' | 'over';
+
+export function phaseOf({ status }: FundingPageView): Phase {
+  switch (status) {
+    case 'open':
+      return 'paying';
+    case 'seen':
+    case 'confirmed':
+      return 'waiting';
+    case 'completed':
+    case 'expired':
+      return 'over';
+  }
+}
 
 /** The part of the page that the stream updates. */
 export function progress(view: BuyView): Html {

@@ -1,10 +1,22 @@
+import type { Hex } from 'viem';
 import { toDecimalText } from '../../money/amount.ts';
 import { chains, homeChain } from '../../money/catalogue.ts';
 import { type Html, html } from '../html.ts';
-import { paymentRequest } from '../payment-request.ts';
 import { qrCode } from '../qr-code.ts';
 import { amountText } from '../words.ts';
-import type { BuyView } from './view.ts';
+import type { BuyView } from './progress.ts';
+
+interface PaymentRequest {
+  readonly chainId: number;
+  readonly token: Hex;
+  readonly to: Hex;
+  readonly atomic: bigint;
+}
+
+/** An EIP-681 payment request, which wallets read from a QR code. */
+export function paymentRequest({ chainId, token, to, atomic }: PaymentRequest): string {
+  return `ethereum:${token}@${chainId}/transfer?address=${to}&uint256=${atomic}`;
+}
 
 export function ways(view: BuyView): Html {
   const { link } = view;

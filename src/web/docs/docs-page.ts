@@ -1,11 +1,42 @@
-import type { OpenApiDocument } from '../../kernel/http/openapi.ts';
-import { type Html, html } from '../html.ts';
+import type { OpenApiDocument, StatePicture } from '../../kernel/http/openapi.ts';
+import { type Html, html, prose, separated } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
-import { errorChapter } from './error-chapter.ts';
 import { introductionSection, introductionTopics } from './introduction.ts';
 import { methodLabel, operationSection } from './operation.ts';
-import { type Chapter, type Reference, readDocument } from './read-document.ts';
-import { statePicture } from './state-picture.ts';
+import { type Chapter, type ErrorEntry, type Reference, readDocument } from './read-document.ts';
+
+/** Longer lists of operations are collapsed. */
+const mostShown = 6;
+
+/** Every error code, at the anchor that the `type` of a problem names. */
+function errorChapter(errors: readonly ErrorEntry[], operationCount: number): Html {
+  return html`
+<section class="chapter" id="errors">
+<header class="chapter-head"><h2><a class="self" href="#errors">Error codes</a></h2>
+<p>The <code>type</code> of a problem links to its code below. The <code>detail</code> you receive may be more specific than the text here.</p></header>
+${errors.map((error) => errorSection(error, operationCount))}
+</section>`;
+}
+
+function errorSection({ code, status, title, detail, operations }: ErrorEntry, operationCount: number): Html {
+  return html`
+<article class="error" id="error-${code}">
+<h3><a class="self" href="#error-${code}"><span class="status">${status}</span> <code>${code}</code></a></h3>
+<div><p class="title">${title}</p>
+<p>${prose(detail)}</p>
+${answeredBy(operations, operationCount)}</div>
+</article>`;
+}
+
+function answeredBy(operations: ErrorEntry['operations'], operationCount: number): Html {
+  if (operations.length === 0)
+    return html`<p class="answered-by">Returned by the server, independent of the operation.</p>`;
+  if (operations.length > 1 && operations.length === operationCount)
+    return html`<p class="answered-by">Any operation can return it.</p>`;
+  const links = separated(operations.map(({ id, summary }) => html`<a href="#${id}">${summary}</a>`));
+  if (operations.length <= mostShown) return html`<p class="answered-by">Returned by ${links}</p>`;
+  return html`<details class="answered-by"><summary>Returned by ${operations.length} operations</summary><p>${links}</p></details>`;
+}
 
 export function docsPage(document: OpenApiDocument, context: PageContext): Html {
   const reference = readDocument(document);
@@ -52,4 +83,20 @@ ${chapters.map(
 <ul>${operations.map((operation) => html`<li><a href="#${operation.id}"><span>${operation.summary}</span> ${methodLabel(operation.method)}</a></li>`)}</ul>`,
 )}
 <p><a href="#errors">Error codes</a></p>`;
+}
+
+/** States as a line with stops; a second line leads to the failed state. */
+export function statePicture({ caption, way, failed }: StatePicture): Html {
+  return html`
+<figure class="states">
+<figcaption>${caption}</figcaption>
+<ol>
+${way.map(({ state, meaning, mayFail }) => stop(mayFail ? 'may-fail' : 'certain', state, meaning))}
+${stop('failed', failed.state, failed.meaning)}
+</ol>
+</figure>`;
+}
+
+function stop(kind: 'may-fail' | 'certain' | 'failed', state: string, meaning: string): Html {
+  return html`<li class="${kind}"><span class="track"></span><p><code>${state}</code> ${prose(meaning)}</p></li>`;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { constraintsOf } from './constraints.ts';
-import { fieldList } from './fields.ts';
+import { constraintsOf, fieldList } from './fields.ts';
 import { type JsonSchema, resolveWithin, typeInWords } from './schema.ts';
 
 function toJson(schema: z.ZodType): JsonSchema {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StatePicture } from '../../kernel/http/openapi.ts';
-import { statePicture } from './state-picture.ts';
+import { statePicture } from './docs-page.ts';
 
 const picture: StatePicture = {
   caption: 'The way of a <letter>',

@@ -1,22 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SilentChains } from '../../chains/silent-chains.ts';
-import type { Screening } from '../../custody/limits/screening.ts';
+import type { SilentChains } from '../../chains/network.ts';
+import type { Screening } from '../../custody/limits/allow-list.ts';
+import { refuseSilent } from '../../custody/wallets/errors.ts';
 import { listHouseWallets } from '../../custody/wallets/house-wallets.ts';
-import { refuseSilent } from '../../custody/wallets/refuse-silent.ts';
+import { ok } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { parseQuery } from '../../kernel/http/parse-query.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import { Ended, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
-import { findKey, keepAnswer } from '../../ledger/kept-answers.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { findKey, keepAnswer, type Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, toJsonNumber } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
+import { type CallParts, calls } from '../sell/calls.ts';
+import { chargePosting } from '../sell/charge-balance.ts';
+import { readInput } from '../sell/routes.ts';
+import { runCall } from '../sell/sale.ts';
 import { answerOf, describeFree, type PayAnswer } from './answer.ts';
 import { askSeller, type SellerAnswer } from './ask-seller.ts';
-import { callOwn, type OwnCallParts } from './call-own.ts';
 import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
 import { createFreeCalls } from './count-free.ts';
 import { purchaseErrors } from './errors.ts';
@@ -24,12 +30,62 @@ import { giveBackUnshown } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
 import { type OpeningParts, openPurchase } from './open-purchase.ts';
 import { isOwnUrl } from './own-url.ts';
-import { meansOf } from './parts.ts';
-import { findPurchase, findPurchaseByKey, isAnswered, type Purchase } from './purchase.ts';
-import { refuseAbove } from './refuse-above.ts';
-import type { Buying } from './seller-request.ts';
-import { sendPayment } from './send-payment.ts';
-import { signPayment } from './sign-payment.ts';
+import { findPurchase, findPurchaseByKey, isAnswered, meansOf, type Purchase } from './purchase.ts';
+import { type Buying, refuseAbove } from './seller-request.ts';
+import { sendPayment, signPayment } from './send-payment.ts';
+
+interface OwnCallParts {
+  readonly once: Once;
+  readonly ledger: Ledger;
+  readonly calls: CallParts;
+}
+
+/**
+ * Calls our own paid endpoint directly and charges the balance, as with the caller's own key: no payment, no chain, no
+ * HTTP request. The work comes before the charge, so that a failed call costs nothing.
+ */
+async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> {
+  const { caller, ip, idempotency, request, maximum } = buying;
+  const url = new URL(request.url);
+  const call = calls.find(({ path }) => `/api${path}` === url.pathname.replace(/\/$/, ''));
+  if (call === undefined || request.method !== 'GET') {
+    throw purchaseErrors.seller_url_refused(
+      'This URL belongs to this service and is not a paid endpoint. Call it directly.',
+    );
+  }
+  refuseAbove(maximum, call.price);
+  const input = readInput(parts.calls, call, parseQuery(url.pathname + url.search));
+  const body = await runCall(parts.calls, { call, input, caller, ip });
+  const { body: answer } = await parts.once({ caller, idempotency, kind: 'purchases' }, async (tx) => {
+    const charge = chargePosting({ caller, amount: call.price, resource: call.summary });
+    const [posted] = await parts.ledger.postWithin(tx, [charge]);
+    if (posted === undefined) throw new Error('the ledger gave no outcome');
+    requirePosted(posted.outcome, 'a call of our own');
+    if (!('posting' in posted)) throw new Error('a call of our own was not charged');
+    const paid = toJsonNumber(call.price);
+    return ok<PayAnswer>({
+      status: 200,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify(body),
+      encoding: 'utf8',
+      truncated: false,
+      paid,
+      payment: {
+        id: posted.posting.id,
+        amount: paid,
+        fee: 0,
+        currency: 'USDC',
+        network: null,
+        payTo: null,
+        nonce: null,
+        transaction: null,
+        receipt: null,
+        statusUrl: null,
+      },
+    });
+  });
+  return answer;
+}
 
 export interface BuyParts extends OpeningParts, OwnCallParts {
   readonly limiter: RateLimiter;

@@ -1,16 +1,18 @@
 import type { Feature } from '../../kernel/feature.ts';
 import { defineSettings, wholeNumber } from '../../kernel/settings.ts';
+import type { EventType } from '../../ledger/event-types.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Shopping } from '../../shopping/search/open-shopping.ts';
 import { purchaseHandler } from './advance-purchase.ts';
 import type { BuyParts } from './buy.ts';
-import { purchaseEvents } from './events.ts';
 import { fillFloatHandler, fillFloatSchedule } from './fill-float.ts';
-import { forgetAnswersSchedule } from './forget-answers.ts';
-import type { PurchaseParts, PurchaseSettings } from './parts.ts';
+import { forgetAnswersSchedule } from './keep-answer.ts';
+import type { PurchaseParts, PurchaseSettings } from './purchase.ts';
 import { purchaseRoutes } from './routes.ts';
 import { purchaseSaga } from './saga.ts';
 import { purchasePicture } from './state-picture.ts';
+
+const purchaseEvents: readonly EventType[] = [{ name: 'purchase.paid' }, { name: 'purchase.returned' }];
 
 /** Each of a seller's two answers. Both must fit into the request, and a job that asks again has thirty seconds in all. */
 const timeoutMs = 20_000;

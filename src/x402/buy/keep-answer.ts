@@ -1,5 +1,32 @@
-import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { z } from 'zod';
+import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Schedule } from '../../kernel/jobs/worker.ts';
 import type { SellerAnswer } from './ask-seller.ts';
+
+const job = defineJob({ name: 'forget_purchase_answers', payload: z.unknown(), maxAttempts: 1 });
+
+/** As long as an Idempotency-Key, so that replays find their answer. */
+const keptHours = 48;
+
+/** Small batches keep locks short. */
+const chunk = 500;
+
+export function forgetAnswersSchedule(db: Database): Schedule {
+  return { at: '23 * * * *', handler: handleJob(job, () => forgetAnswers(db)) };
+}
+
+export async function forgetAnswers(db: Database): Promise<void> {
+  await forgetKeptBytes(db);
+  for (;;) {
+    const { rowCount } = await db.query(
+      `DELETE FROM purchase_answers WHERE purchase_id IN (
+         SELECT purchase_id FROM purchase_answers WHERE kept_at < now() - make_interval(hours => $1) ORDER BY kept_at LIMIT $2)`,
+      [keptHours, chunk],
+    );
+    if ((rowCount ?? 0) < chunk) return;
+  }
+}
 
 /** Per answer, in addition to what its price pays for. */
 const freeBytes = 16 * 1_024;

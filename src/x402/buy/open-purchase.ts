@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Hex } from 'viem';
-import { applyBrakes } from '../../custody/limits/apply-brakes.ts';
+import { applyBrakes } from '../../custody/limits/allow-list.ts';
 import type { Brakes } from '../../custody/limits/brakes.ts';
 import { fitsIntoHour, type LeftBefore, lockHour, readLeftBefore } from '../../custody/limits/hourly-limit.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
@@ -8,25 +8,35 @@ import type { Transaction } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { newId } from '../../kernel/ids/ids.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
-import { lockKey } from '../../ledger/idempotency.ts';
-import { claimKey, findKey } from '../../ledger/kept-answers.ts';
-import { requirePosted } from '../../ledger/require-posted.ts';
+import { claimKey, findKey, lockKey } from '../../ledger/idempotency.ts';
+import { requirePosted } from '../../ledger/refusals.ts';
 import { add } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { type Charged, feeOf } from './fee.ts';
-import { askForFloat } from './fill-float.ts';
-import { type Float, freeUntilCommit, readFloat } from './float.ts';
-import { meansOf, type PurchaseParts } from './parts.ts';
-import { payStep } from './purchase.ts';
-import { refuseAbove } from './refuse-above.ts';
+import { askForFloat, type Float, freeUntilCommit, readFloat } from './fill-float.ts';
+import { meansOf, type PurchaseParts, payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
-import type { Buying } from './seller-request.ts';
-import { tellOfFullHour } from './tell-of-full-hour.ts';
+import { type Buying, refuseAbove } from './seller-request.ts';
+
+/** Logged again only after this long without a refusal. */
+const rememberedMs = 10 * 60_000;
+
+const happenedAt = new WeakMap<Logger, number>();
+
+/** A refused payment leaves nothing in the operator's list, so the log reports the first refusal of a series. */
+function tellOfFullHour(logger: Logger): void {
+  const now = performance.now();
+  const before = happenedAt.get(logger);
+  happenedAt.set(logger, now);
+  if (before !== undefined && now - before < rememberedMs) return;
+  logger.error('payments to sellers are refused: the hourly limit WITHDRAWALS_PER_HOUR is reached');
+}
 
 export interface OpeningParts extends PurchaseParts {
   readonly brakes: Brakes;

@@ -1,11 +1,47 @@
 import { getAddress, type Hex } from 'viem';
-import type { Queryable } from '../../kernel/db/database.ts';
+import { type Network, type Networks, type Token, tokenOf } from '../../chains/network.ts';
+import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
+import type { WalletProvider } from '../../custody/wallets/provider.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
+import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import type { Parser } from '../../kernel/parser/parser.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, add, amountOf } from '../../money/amount.ts';
-import type { Asset } from '../../money/catalogue.ts';
-import type { X402Version } from '../wire/networks.ts';
-import type { Receipt } from '../wire/receipt.ts';
+import { type Asset, homeChain } from '../../money/catalogue.ts';
+import type { Receipt, X402Version } from '../wire/payment.ts';
 import type { AcceptedTerms } from './choose-offer.ts';
 import type { PurchaseStatus } from './saga.ts';
+
+export interface PurchaseSettings {
+  /** The timeout of each request to a seller. */
+  readonly timeoutMs: number;
+  /** The longest validity of an authorization, and so the longest time that money is held. */
+  readonly mostSeconds: number;
+  /** The target balance of the wallet that pays sellers. */
+  readonly float: Amount;
+}
+
+export interface PurchaseParts extends PurchaseSettings {
+  readonly db: Database;
+  readonly ledger: Ledger;
+  readonly networks: Networks;
+  readonly provider: WalletProvider;
+  readonly outgoing: Outgoing;
+  readonly parser: Parser;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+  readonly checkpoint?: Checkpoint;
+}
+
+export function meansOf(networks: Networks): { readonly network: Network; readonly token: Token } {
+  const network = networks.get(homeChain);
+  const token = network && tokenOf(network, 'USDC');
+  if (network === undefined || token === undefined) throw new Error(`there is no USDC on ${homeChain}`);
+  return { network, token };
+}
 
 /** `lost`: the process that waited for the answer has crashed. */
 export type SellerTrouble = 'timeout' | 'unreachable' | 'lost';
@@ -135,4 +171,14 @@ export function toPurchase(row: PurchaseRow): Purchase {
     createdAt: row.createdAt,
     finishedAt: row.finishedAt,
   };
+}
+
+/** The wallet chosen when the purchase was opened; after a rotation it is a retired one. */
+export async function findPayer(
+  db: Queryable,
+  { id, walletId }: Pick<Purchase, 'id' | 'walletId'>,
+): Promise<HouseWallet> {
+  const wallet = await findHouseWalletById(db, walletId);
+  if (wallet === undefined) throw new Error(`purchase ${id} is paid from a wallet that is not there`);
+  return wallet;
 }

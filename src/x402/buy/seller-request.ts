@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
 import type { Caller, IdempotencyClaim } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import type { Amount } from '../../money/amount.ts';
+import { type Amount, amountOf, toJsonNumber } from '../../money/amount.ts';
 import { methods, type SellerRequest } from './ask-seller.ts';
+import { purchaseErrors } from './errors.ts';
 import { isForSellers } from './seller-headers.ts';
 
 const limits = { headers: 30, nameChars: 100, allChars: 8_192 } as const;
@@ -81,4 +82,16 @@ function checkHeaders(given: Readonly<Record<string, string>>): Record<string, s
 
 function refused(path: string, message: string) {
   return httpErrors.invalid_request(`${path} ${message}.`, { errors: [{ path, message }] });
+}
+
+export function refuseAbove(maximum: Amount, price: Amount, fee: Amount = amountOf(price.asset, 0n)): void {
+  if (price.atomic + fee.atomic <= maximum.atomic) return;
+  const told = { price: toJsonNumber(price), currency: price.asset, maxAmount: toJsonNumber(maximum) };
+  const withFee = fee.atomic === 0n ? '' : ` With our fee of ${toJsonNumber(fee)} ${told.currency} that`;
+  throw purchaseErrors.price_above_maximum(
+    withFee === ''
+      ? `The seller asks for ${told.price} ${told.currency}, which exceeds maxAmount. Nothing was paid.`
+      : `The seller asks for ${told.price} ${told.currency}.${withFee} exceeds maxAmount. Nothing was paid.`,
+    { members: { ...told, ...(fee.atomic > 0n && { fee: toJsonNumber(fee) }) } },
+  );
 }

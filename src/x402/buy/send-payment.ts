@@ -1,5 +1,7 @@
 import type { Hex } from 'viem';
-import { noteShown } from '../../custody/steps/show-signature.ts';
+import { type Authorization, readTokenDomain, toTypedData } from '../../chains/authorization.ts';
+import { noteShown } from '../../custody/steps/plan-step.ts';
+import type { HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import { onlyRow } from '../../kernel/db/database.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
@@ -8,16 +10,20 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { decodeHeader, encodeHeader, headerNames } from '../wire/header.ts';
-import { networkName } from '../wire/networks.ts';
-import { type Receipt, receipt } from '../wire/receipt.ts';
+import { networkName, type Receipt, receipt } from '../wire/payment.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
-import { findPayer } from './find-payer.ts';
-import { giveBackLate } from './give-back-late.ts';
+import { giveBackLate } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
-import type { PurchaseParts } from './parts.ts';
-import { isTooLate, type Purchase, payStep, type SellerTrouble } from './purchase.ts';
+import {
+  findPayer,
+  isTooLate,
+  meansOf,
+  type Purchase,
+  type PurchaseParts,
+  payStep,
+  type SellerTrouble,
+} from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
-import { authorizationOf } from './sign-payment.ts';
 
 /** `answer` is the seller's, if this process has asked. */
 interface Sent {
@@ -194,4 +200,28 @@ function readReceipt({ headers }: SellerAnswer): Receipt | undefined {
 export function namedTransaction({ receipt: said }: Purchase): Hex | undefined {
   const named = said?.transaction.toLowerCase() ?? '';
   return /^0x[0-9a-f]{64}$/.test(named) ? (named as Hex) : undefined;
+}
+
+function authorizationOf(
+  { payTo, amount, nonce, validBefore }: Purchase,
+  { address }: Pick<HouseWallet, 'address'>,
+): Authorization {
+  return { from: address, to: payTo, atomic: amount.atomic, nonce, validBefore };
+}
+
+/**
+ * Held: the wallet signs the recorded authorization. Signing again gives the same authorization, which the token accepts only once. The
+ * signature is recorded before the seller sees it.
+ */
+export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+  const { db, networks, provider, checkpoint = noCheckpoint } = parts;
+  if (isTooLate(purchase)) return giveBackLate(parts, purchase);
+  const { network, token } = meansOf(networks);
+  const payer = await findPayer(db, purchase);
+  const domain = await readTokenDomain(network, token.address);
+  const signature = await provider.signTypedData(payer, toTypedData(domain, authorizationOf(purchase, payer)));
+  const set = { signature: signature.toLowerCase() };
+  await changeState(db, purchaseSaga, { id: purchase.id, from: 'held', to: 'signed', set });
+  checkpoint('purchase.signed');
+  return 'go_on';
 }

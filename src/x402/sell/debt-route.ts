@@ -5,9 +5,9 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { headerNames } from '../wire/header.ts';
 import { type Call, defineCall } from './calls.ts';
 import { nanoErrors } from './errors.ts';
-import type { SellingParts } from './parts.ts';
-import { readOwed } from './payers.ts';
+import { readOwed } from './funds.ts';
 import { examplePayer, examplePrice, paidAnswers } from './route-answers.ts';
+import type { SellingParts } from './sale.ts';
 import type { createSales } from './sell-call.ts';
 import { homeOfPayments } from './terms.ts';
 

@@ -1,11 +1,9 @@
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
-import { findClaims } from './claim.ts';
+import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { type ClaimFate, findClaims, judgeClaims, lastReadBlock, type ReadBlock } from './claim.ts';
 import { endClaims } from './end-claims.ts';
-import { type ClaimFate, judgeClaims, lastReadBlock, type ReadBlock } from './judge-claims.ts';
 
 export interface EndingParts {
   readonly db: Database;

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Feature } from '../../kernel/feature.ts';
 import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
@@ -8,16 +9,13 @@ import type { Shopping } from '../../shopping/search/open-shopping.ts';
 import { type SettlingParts, settlementHandler } from './advance-settlement.ts';
 import { createClaimer } from './claim-payments.ts';
 import { addNanoCommands } from './commands.ts';
-import { forgetAnswers } from './forget-claims.ts';
-import { createOutsideFacilitator } from './outside-facilitator.ts';
-import { watchOverdue } from './overdue.ts';
-import type { SellingParts } from './parts.ts';
-import { nanoRoutes } from './routes.ts';
+import { createOutsideFacilitator } from './facilitator.ts';
+import { describeShop, nanoRoutes } from './routes.ts';
 import { settlementSaga } from './saga.ts';
+import type { SellingParts } from './sale.ts';
 import { createServer } from './serve-calls.ts';
-import { startSettling } from './settle-payments.ts';
+import { forgetAnswers, startSettling, watchOverdue } from './settle-payments.ts';
 import { openTill, type TillParts } from './till.ts';
-import { addDiscoveryPage } from './well-known.ts';
 
 type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
 
@@ -123,4 +121,14 @@ function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
     facilitator: facilitatorUrl === undefined ? undefined : createOutsideFacilitator({ url: facilitatorUrl, outgoing }),
     rules: { mostCredit, payerPerMinute, leastSecondsLeft: BigInt(2 * settleSeconds + settlingSeconds) },
   };
+}
+
+/** The discovery document for x402 clients. CORS is open, as for the calls themselves. */
+function addDiscoveryPage(app: FastifyInstance, parts: Pick<SellingParts, 'till' | 'publicUrl'>): void {
+  app.get('/.well-known/x402', async (_request, reply) =>
+    reply
+      .header('access-control-allow-origin', '*')
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(await describeShop(parts))),
+  );
 }

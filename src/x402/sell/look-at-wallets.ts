@@ -2,8 +2,7 @@ import type { Hex } from 'viem';
 import type { Network } from '../../chains/network.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { WaitingPayment, Wallet } from './choose-payments.ts';
-import { readWallets } from './funds.ts';
-import { readUnderWay } from './payers.ts';
+import { readUnderWay, readWallets } from './funds.ts';
 
 interface LookingParts {
   readonly db: Queryable;

@@ -1,10 +1,43 @@
+import type { Screening } from '../../custody/limits/allow-list.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Caller, RequestCount } from '../../kernel/http/define-route.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Once } from '../../ledger/idempotency.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { Call, CallParts } from './calls.ts';
-import type { SellingParts } from './parts.ts';
+import type { Claimed, NewClaim } from './claim-payments.ts';
+import type { Facilitator } from './facilitator.ts';
 import type { ReceivedPayment } from './payment.ts';
 import type { Reason } from './reasons.ts';
+import type { ServedCall } from './serve-calls.ts';
 import { paymentRequired } from './terms.ts';
+import type { Till } from './till.ts';
+
+interface SellingRules {
+  /** The credit limit of one payer. */
+  readonly mostCredit: bigint;
+  /** How long a payment must still be valid. */
+  readonly leastSecondsLeft: bigint;
+  /** Paid requests a minute per payer; 0 means unlimited. */
+  readonly payerPerMinute: number;
+}
+
+export interface SellingParts extends CallParts {
+  readonly ledger: Ledger;
+  readonly once: Once;
+  readonly till: Till;
+  readonly claim: (claim: NewClaim) => Promise<Claimed>;
+  readonly serve: (call: ServedCall) => Promise<boolean>;
+  /** While settling is late, nothing is served on credit. */
+  readonly isOverdue: () => Promise<boolean>;
+  readonly screening: Screening;
+  /** Set when an external facilitator verifies and submits payments. */
+  readonly facilitator: Facilitator | undefined;
+  readonly rules: SellingRules;
+  readonly clock: Clock;
+  readonly checkpoint: Checkpoint;
+}
 
 export interface CallRequest {
   readonly call: Call;

@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getAddress } from 'viem';
 import { amountOf } from '../../money/amount.ts';
-import { askChain } from './ask-chain.ts';
 import { type Claim, findClaim, findClaimOf } from './claim.ts';
 import { type Claimed, leaseSeconds } from './claim-payments.ts';
 import { nanoErrors } from './errors.ts';
-import type { Holding } from './funds.ts';
-import type { SellingParts } from './parts.ts';
+import { askChain, type Holding } from './funds.ts';
+import { verifyPayment } from './payment.ts';
 import type { Reason } from './reasons.ts';
-import { receiptHeaders } from './receipts.ts';
-import { type PaidRequest, refuse, type Sale } from './sale.ts';
+import { pending, receiptHeaders } from './receipts.ts';
+import { type PaidRequest, refuse, type Sale, type SellingParts } from './sale.ts';
 import { questionOf, serveClaim } from './serve-claim.ts';
-import { pending } from './settlement-pending.ts';
 import { homeOfPayments } from './terms.ts';
-import { verifyPayment } from './verify-payment.ts';
 
 /** How long a request waits for a prepaid payment to arrive. */
 const prepaidPatienceMs = 8_000;

@@ -1,7 +1,6 @@
 import type { Database } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { postSurely } from '../../ledger/post-surely.ts';
+import { type Ledger, postSurely } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { createGatherer } from './gather.ts';

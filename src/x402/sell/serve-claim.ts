@@ -5,10 +5,8 @@ import { amountOf } from '../../money/amount.ts';
 import { findClaim } from './claim.ts';
 import { type Claimed, releaseClaim } from './claim-payments.ts';
 import type { Facilitator, FacilitatorQuestion } from './facilitator.ts';
-import type { SellingParts } from './parts.ts';
-import { receiptHeaders } from './receipts.ts';
-import { type PaidRequest, refuse, runCall, type Sale } from './sale.ts';
-import { pending } from './settlement-pending.ts';
+import { pending, receiptHeaders } from './receipts.ts';
+import { type PaidRequest, refuse, runCall, type Sale, type SellingParts } from './sale.ts';
 import { terms1Of, terms2Of } from './terms.ts';
 
 type Lease = Extract<Claimed, { readonly is: 'claimed' }>;

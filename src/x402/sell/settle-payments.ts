@@ -1,12 +1,118 @@
 import type { Networks } from '../../chains/network.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
-import { earnCalls } from './earn-calls.ts';
+import { houseAccount } from '../../ledger/account-id.ts';
+import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { amountOf } from '../../money/amount.ts';
+import { lockPayers } from './end-claims.ts';
 import { type EndingParts, endLapsed } from './end-unpayable.ts';
-import { forgetAbandoned } from './forget-claims.ts';
 import { openSettlement, usualGathering } from './open-settlement.ts';
-import { requireHome } from './till.ts';
+import { homeOfPayments } from './terms.ts';
+import { remember, requireHome } from './till.ts';
+
+interface OverdueOptions {
+  readonly db: Queryable;
+  readonly clock: Clock;
+  /** How long after it was served or scheduled for a retry a payment's transaction should have been sent. */
+  readonly afterSeconds: number;
+}
+
+/** Cache time. */
+const keepMs = 1_000;
+
+/** How long a sent transaction may take to arrive. */
+const arrivesWithinSeconds = 600;
+
+/**
+ * Whether our settling is late, because no worker runs or the settlement wallet has no gas. Payments that fail because
+ * of the payer do not count; otherwise a stranger could stop all credit.
+ */
+export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () => Promise<boolean> {
+  async function look(): Promise<boolean> {
+    const { rows } = await db.query(
+      `SELECT FROM payment_claims c LEFT JOIN chain_steps s ON s.saga_id = c.settlement_id AND s.step = 'submit'
+        WHERE c.chain = $1 AND c.asset = 'USDC' AND c.served_at IS NOT NULL AND c.earned_at IS NULL AND c.written_off_at IS NULL
+          AND c.arrived_at IS NULL AND c.payer_failed_at IS NULL AND NOT c.submitted_elsewhere
+          AND greatest(c.served_at, c.retry_at) < clock_timestamp() - make_interval(secs =>
+            $2 + CASE WHEN s.provider_ref IS NULL THEN 0 ELSE $3 END)
+        LIMIT 1`,
+      [homeOfPayments, afterSeconds, arrivesWithinSeconds],
+    );
+    return rows.length > 0;
+  }
+
+  return remember(look, { clock, keepMs });
+}
+
+/** A retry with the same payment can take the claim over for this long. */
+const abandonedSeconds = 60;
+
+/** Deletes claims that a crashed process left and no retry took over. Nothing was charged for them. */
+async function forgetAbandoned(db: Database): Promise<void> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id FROM payment_claims
+      WHERE leased_until < clock_timestamp() - make_interval(secs => $1) AND served_at IS NULL AND arrived_at IS NULL
+        AND NOT prepaid LIMIT 500`,
+    [abandonedSeconds],
+  );
+  for (const { id } of rows) {
+    await db.transaction(async (tx) => {
+      await lockPayers(tx, [id]);
+      await tx.query(
+        `DELETE FROM payment_claims WHERE id = $1 AND served_at IS NULL AND arrived_at IS NULL
+            AND leased_until < clock_timestamp() - make_interval(secs => $2)`,
+        [id, abandonedSeconds],
+      );
+    });
+  }
+}
+
+/** Answers are kept only for retries; the record of the payment does not need them. */
+export async function forgetAnswers(db: Database): Promise<void> {
+  await db.query(
+    `UPDATE payment_claims SET answer = NULL WHERE id IN (
+       SELECT id FROM payment_claims WHERE answer IS NOT NULL AND served_at < clock_timestamp() - interval '2 days'
+        ORDER BY served_at LIMIT 10000)`,
+  );
+}
+
+const atOnce = 1_000;
+
+/** Books served calls whose payment has arrived as income: one posting, in the commit that marks them. */
+async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Promise<number> {
+  return db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ atomic: bigint }>(
+      `UPDATE payment_claims SET earned_at = clock_timestamp() WHERE id IN (
+         SELECT id FROM payment_claims
+          WHERE chain = $1 AND asset = 'USDC' AND served_at IS NOT NULL AND arrived_at IS NOT NULL AND earned_at IS NULL
+            AND written_off_at IS NULL
+          LIMIT $2 FOR UPDATE SKIP LOCKED)
+       RETURNING atomic`,
+      [homeOfPayments, atOnce],
+    );
+    if (rows.length === 0) return 0;
+    const amount = amountOf(
+      'USDC',
+      rows.reduce((sum, { atomic }) => sum + atomic, 0n),
+    );
+    await postSurely(tx, ledger, [
+      {
+        type: 'calls_earned',
+        amount,
+        reference: `calls:${newId('stl')}`,
+        details: { calls: rows.length },
+        entries: [
+          { account: houseAccount('calls_in_transit', 'USDC', homeOfPayments), atomic: -amount.atomic },
+          { account: houseAccount('fees', 'USDC', homeOfPayments), atomic: amount.atomic },
+        ],
+      },
+    ]);
+    return rows.length;
+  });
+}
 
 export interface SettleOptions extends Omit<EndingParts, 'network'> {
   readonly networks: Networks;

@@ -1,11 +1,10 @@
 import type { Hex } from 'viem';
+import { z } from 'zod';
 import { type Amount, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { encodeHeader, headerNames } from '../wire/header.ts';
-import { networkName } from '../wire/networks.ts';
-import type { Terms1, Terms2 } from '../wire/terms.ts';
+import { networkName, type Terms1, type Terms2 } from '../wire/payment.ts';
 import type { Call } from './calls.ts';
-import { describeForBazaar } from './discovery.ts';
 import { type Reason, reasons } from './reasons.ts';
 
 export const homeOfPayments: ChainId = homeChain;
@@ -79,3 +78,37 @@ const paymentIdentifier = {
     required: ['required'],
   },
 };
+
+/** The extension `bazaar` describes a call to catalogues of paid endpoints. */
+function describeForBazaar({ input, example, answerExample }: Call) {
+  const { $schema: _, ...queryParams } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+  return {
+    info: {
+      input: { type: 'http', method: 'GET', queryParams: example },
+      output: { type: 'json', example: answerExample },
+    },
+    schema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        input: {
+          type: 'object',
+          properties: {
+            type: { type: 'string', const: 'http' },
+            method: { type: 'string', enum: ['GET', 'HEAD', 'DELETE'] },
+            queryParams,
+            headers: { type: 'object', additionalProperties: { type: 'string' } },
+          },
+          required: ['type', 'method'],
+          additionalProperties: false,
+        },
+        output: {
+          type: 'object',
+          properties: { type: { type: 'string' }, example: { type: 'object' } },
+          required: ['type'],
+        },
+      },
+      required: ['input'],
+    },
+  };
+}

@@ -5,8 +5,7 @@ import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Amount } from '../../money/amount.ts';
-import { askChain } from './ask-chain.ts';
-import { createFunds, type Funds } from './funds.ts';
+import { askChain, createFunds, type Funds } from './funds.ts';
 import { createRecoverPayer, type RecoverPayer } from './recover-payer.ts';
 import { homeOfPayments, type Price } from './terms.ts';
 

@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAccountCommands } from '../../../src/accounts/commands.ts';
-import { endMostKeys } from '../../../src/accounts/keys/end-most-keys.ts';
-import { addGiveKeyCommand } from '../../../src/accounts/keys/give-key-command.ts';
-import { addKeyCommands } from '../../../src/accounts/keys/key-commands.ts';
+import { endMostKeys } from '../../../src/accounts/keys/end-keys.ts';
+import { addGiveKeyCommand, addKeyCommands } from '../../../src/accounts/keys/key-commands.ts';
 import { keysEnded } from '../../../src/accounts/keys/on-keys-ended.ts';
 import { features } from '../../../src/app/features.ts';
 import { hooksOf } from '../../../src/app/listed-feature.ts';

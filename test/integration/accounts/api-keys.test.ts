@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAccountCommands } from '../../../src/accounts/commands.ts';
 import { addKeyCommands } from '../../../src/accounts/keys/key-commands.ts';
-import { createKeyUses } from '../../../src/accounts/keys/key-uses.ts';
+import { createKeyUses } from '../../../src/accounts/keys/key-ring.ts';
 import { keysEnded } from '../../../src/accounts/keys/on-keys-ended.ts';
 import { features } from '../../../src/app/features.ts';
 import { hooksOf } from '../../../src/app/listed-feature.ts';
@@ -10,7 +10,7 @@ import type { Database } from '../../../src/kernel/db/database.ts';
 import { type Scope, scopes } from '../../../src/kernel/http/define-route.ts';
 import type { OpenApiDocument } from '../../../src/kernel/http/openapi.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
-import { lockOwner } from '../../../src/ledger/lock-owner.ts';
+import { lockOwner } from '../../../src/ledger/require-live-key.ts';
 import type { Reply } from '../../support/client.ts';
 import { startService, useService } from '../../support/service.ts';
 

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAuditCommand } from '../../../src/accounts/audit/commands.ts';
-import { noteCommand } from '../../../src/accounts/audit/note-command.ts';
-import { recordAudit } from '../../../src/accounts/audit/record.ts';
+import { noteCommand, recordAudit } from '../../../src/accounts/audit/record.ts';
 import { addAccountCommands } from '../../../src/accounts/commands.ts';
 import type { Database } from '../../../src/kernel/db/database.ts';
 import { useService } from '../../support/service.ts';

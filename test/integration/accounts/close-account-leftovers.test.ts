@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { sandboxSecret } from '../../../sandbox/secret.ts';
-import { addGiveKeyCommand } from '../../../src/accounts/keys/give-key-command.ts';
+import { addGiveKeyCommand } from '../../../src/accounts/keys/key-commands.ts';
 import { createSecrets } from '../../../src/kernel/secrets/secrets.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
-import { eraseShippedAddresses } from '../../../src/shopping/orders/orders-of-closed.ts';
+import { eraseShippedAddresses } from '../../../src/shopping/orders/feature.ts';
 import type { Reply, TestAccount } from '../../support/client.ts';
 import { useService } from '../../support/service.ts';
 

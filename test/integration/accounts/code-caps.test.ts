@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { CodeLimits } from '../../../src/accounts/code-limits.ts';
-import { askReset } from '../../../src/accounts/passwords/ask-reset.ts';
-import { mailResetHandler } from '../../../src/accounts/passwords/mail-reset.ts';
-import { createVerification } from '../../../src/accounts/verification.ts';
+import { askReset, mailResetHandler } from '../../../src/accounts/passwords/mail-reset.ts';
+import { type CodeLimits, createVerification } from '../../../src/accounts/verification.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { onlyRow } from '../../../src/kernel/db/database.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';

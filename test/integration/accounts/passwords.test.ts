@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { addGiveKeyCommand } from '../../../src/accounts/keys/give-key-command.ts';
-import { createNoteFailure } from '../../../src/accounts/passwords/note-failure.ts';
+import { addGiveKeyCommand } from '../../../src/accounts/keys/key-commands.ts';
+import { createNoteFailure } from '../../../src/accounts/passwords/require-password.ts';
 import { issueResetToken } from '../../../src/accounts/passwords/reset-token.ts';
 import { main } from '../../../src/app/cli.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createMemoryLimiter } from '../../../src/kernel/rate-limit/memory-limiter.ts';
 import { createSecrets, type Secrets } from '../../../src/kernel/secrets/secrets.ts';
-import type { Reply, TestAccount } from '../../support/client.ts';
-import { freshEmail } from '../../support/client.ts';
+import { freshEmail, type Reply, type TestAccount } from '../../support/client.ts';
 import { useService } from '../../support/service.ts';
 import { mailedToken, registerVerified, tokenIn } from '../../support/verify-email.ts';
 

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { formatUnits, type Hex, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, inject, test } from 'vitest';
-import { shopsDataDir } from '../../../sandbox/shops-data-dir.ts';
+import { shopsDataDir } from '../../../sandbox/open-sandbox.ts';
 import { openCommandParts } from '../../../src/app/custody.ts';
 import { features } from '../../../src/app/features.ts';
 import { sagasOf } from '../../../src/app/listed-feature.ts';

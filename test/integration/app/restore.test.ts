@@ -7,7 +7,7 @@ import { addTreasuryCommands } from '../../../src/custody/treasury/commands.ts';
 import { showUnknown } from '../../../src/custody/treasury/explain-unknown.ts';
 import { houseWallet, openHouseWallets } from '../../../src/custody/wallets/house-wallets.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
-import { declareSagas } from '../../../src/kernel/sagas/declare-sagas.ts';
+import { declareSagas } from '../../../src/kernel/sagas/define-saga.ts';
 import { listOpenSagas } from '../../../src/kernel/sagas/list-sagas.ts';
 import { createSagaRunner } from '../../../src/kernel/sagas/run-saga.ts';
 import { createSecrets } from '../../../src/kernel/secrets/secrets.ts';

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { runRotation } from '../../../src/app/cli.ts';
 import { features } from '../../../src/app/features.ts';
 import { readConfig } from '../../../src/app/read-config.ts';
-import { runRotation } from '../../../src/app/run-rotation.ts';
 import type { Client } from '../../support/client.ts';
 import { useDatabase } from '../../support/database.ts';
 import { startReceiver } from '../../support/receiver.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { features } from '../../../src/app/features.ts';
-import { migrateDatabase } from '../../../src/app/migrate-database.ts';
+import { migrateDatabase } from '../../../src/app/prepare-database.ts';
 import { readConfig } from '../../../src/app/read-config.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { type Service, startService } from '../../support/service.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { dailyCaps } from '../../../src/kernel/daily-caps/caps.ts';
+import { dailyCaps } from '../../../src/kernel/daily-caps/count-today.ts';
 import { useStartedDatabase } from '../../support/service.ts';
 
 const { db } = useStartedDatabase();

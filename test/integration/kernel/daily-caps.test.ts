@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { forgetMessages } from '../../../src/accounts/messages/forget-messages.ts';
-import { type CappedKind, dailyCaps } from '../../../src/kernel/daily-caps/caps.ts';
+import { forgetMessages } from '../../../src/accounts/messages/outbox.ts';
+import { type CappedKind, dailyCaps } from '../../../src/kernel/daily-caps/count-today.ts';
 import { forgetOldDays } from '../../../src/kernel/daily-caps/take-today.ts';
 import { onlyRow } from '../../../src/kernel/db/database.ts';
-import { forgetLinks } from '../../../src/payments/funding/forget-links.ts';
+import { forgetLinks } from '../../../src/payments/funding/link.ts';
 import type { Reply, TestAccount } from '../../support/client.ts';
 import { startTestShop } from '../../support/merchant.ts';
 import { startService, useService } from '../../support/service.ts';

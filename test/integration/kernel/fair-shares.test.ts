@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { encodePng } from '../../../sandbox/shop/pictures/encode-png.ts';
+import { encodePng } from '../../../sandbox/shop/pictures/draw-picture.ts';
 import { createPreview } from '../../../src/shopping/search/preview.ts';
 import type { Product } from '../../../src/shopping/search/product.ts';
 import type { Client, Reply, TestAccount } from '../../support/client.ts';

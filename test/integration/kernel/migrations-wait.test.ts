@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest';
 import { features } from '../../../src/app/features.ts';
 import { prepareDatabase } from '../../../src/app/prepare-database.ts';
 import { migrate } from '../../../src/kernel/db/migrate.ts';
-import { asMigration, type Migration, readMigrations } from '../../../src/kernel/db/read-migrations.ts';
+import { asMigration, type Migration, readMigrations } from '../../../src/kernel/db/schema-version.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { useDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createDnsLookup } from '../../../src/kernel/outgoing/lookup.ts';
+import { createDnsLookup } from '../../../src/kernel/outgoing/guarded-connect.ts';
 import { createOutgoing, type OutgoingOptions } from '../../../src/kernel/outgoing/outgoing.ts';
 import { type DnsServer, startDnsServer } from '../../support/dns.ts';
 import { type Listening, listenHttp } from '../../support/listening.ts';

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scopes } from '../../../src/kernel/http/define-route.ts';
 import { httpErrors } from '../../../src/kernel/http/errors.ts';
 import { keyDigest } from '../../../src/ledger/encode-batch.ts';
-import { expireIdempotencyKeys } from '../../../src/ledger/expire-idempotency-keys.ts';
+import { expireIdempotencyKeys } from '../../../src/ledger/feature.ts';
 import { createOnce } from '../../../src/ledger/idempotency.ts';
 import { useService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';

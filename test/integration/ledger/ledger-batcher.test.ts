@@ -6,7 +6,7 @@ import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { spendableBalances } from '../../../src/ledger/balances.ts';
 import { LedgerBusy, LedgerUnavailable } from '../../../src/ledger/errors.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
-import { newPostingId } from '../../../src/ledger/posting-id.ts';
+import { newPostingId } from '../../../src/ledger/posting.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { useDatabase } from '../../support/database.ts';
 import { createOwners, fund, scope, transfer } from '../../support/ledger.ts';

@@ -9,11 +9,12 @@ import {
   findClaimant,
   listDues,
   openClaimant,
+  type Redeemed,
+  redeemClaimant,
   walkDues,
 } from '../../../src/ledger/claimants.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import type { Posting } from '../../../src/ledger/posting.ts';
-import { type Redeemed, redeemClaimant } from '../../../src/ledger/redeem-claimant.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { amountOf } from '../../../src/money/amount.ts';
 import type { Asset } from '../../../src/money/catalogue.ts';

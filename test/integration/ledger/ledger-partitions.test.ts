@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { userAccount } from '../../../src/ledger/account-id.ts';
 import { balancesOf } from '../../../src/ledger/balances.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
-import { toPostingUuid } from '../../../src/ledger/posting-id.ts';
+import { toPostingUuid } from '../../../src/ledger/posting.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { administer, useDatabase } from '../../support/database.ts';
 import { createOwners, deposit, fund, scope, transfer } from '../../support/ledger.ts';

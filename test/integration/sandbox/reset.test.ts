@@ -22,7 +22,7 @@ import { features } from '../../../src/app/features.ts';
 import { layFoundation } from '../../../src/app/foundation.ts';
 import { readConfig } from '../../../src/app/read-config.ts';
 import { resetSandbox } from '../../../src/app/reset-sandbox.ts';
-import { withClient } from '../../../src/kernel/db/with-client.ts';
+import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { Refusal } from '../../../src/kernel/refusal.ts';
 import { preparedDataDir } from '../../support/prepared-data-dir.ts';

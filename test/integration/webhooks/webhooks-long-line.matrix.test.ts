@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { transferEvents } from '../../../src/payments/transfers/events.ts';
+import { transferEvents } from '../../../src/payments/transfers/transfer-posting.ts';
 import { claimDeliveries, findDueWebhooks } from '../../../src/webhooks/claim.ts';
 import { fanOut } from '../../../src/webhooks/fan-out.ts';
 import { isMatrix } from '../../support/matrix.ts';

@@ -5,14 +5,11 @@ import type { Networks } from '../../../chains/network.ts';
 import type { Database } from '../../../kernel/db/database.ts';
 import type { Logger } from '../../../kernel/log/logger.ts';
 import type { ContractCall, TokenSend, WalletProvider } from '../../wallets/provider.ts';
-import { accelerate } from './accelerate.ts';
 import { type CallLimits, createCircleClient } from './circle-client.ts';
-import { toCircleRequest } from './circle-request.ts';
+import { requestKey, toCircleRequest, toContractSignature, toTypedDataText } from './circle-request.ts';
 import { findListed, findTaken } from './find-taken.ts';
-import { lookUp } from './look-up.ts';
-import { fetchNotificationKey, type NotificationKey } from './notification-key.ts';
-import { requestKey } from './request-key.ts';
-import { toContractSignature, toTypedDataText } from './typed-data.ts';
+import { accelerate, lookUp } from './look-up.ts';
+import { fetchNotificationKey, type NotificationKey } from './notification-keys.ts';
 import { type CircleWallets, createCircleWallets } from './wallets.ts';
 
 export interface CircleProviderParts {

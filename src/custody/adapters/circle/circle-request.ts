@@ -1,7 +1,30 @@
-import { formatEther, formatUnits, getAddress, type Hex } from 'viem';
+import {
+  formatEther,
+  formatUnits,
+  getAddress,
+  getTypesForEIP712Domain,
+  type Hex,
+  parseSignature,
+  serializeSignature,
+  serializeTypedData,
+  type TypedDataDefinition,
+} from 'viem';
 import type { Networks } from '../../../chains/network.ts';
+import { uuidFrom } from '../../../kernel/ids/ids.ts';
 import { assets } from '../../../money/catalogue.ts';
 import { type ContractCall, ProviderError, type TokenSend } from '../../wallets/provider.ts';
+
+const versionFour = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * Circle requires UUID version 4. Any other UUID maps to the same version 4 every time, so that a stored key still
+ * names the request.
+ */
+export function requestKey(idempotencyKey: string): string {
+  const key = idempotencyKey.toLowerCase();
+  if (versionFour.test(key)) return key;
+  return uuidFrom(`circle:${key}`);
+}
 
 /** A request in Circle's terms: amounts are decimal text, and native coin is sent like a token. */
 export type CircleRequest =
@@ -40,4 +63,19 @@ function decimalsOfToken(networks: Networks, { from, token }: Pick<TokenSend, 'f
     retryable: false,
     code: 'unknown_token',
   });
+}
+
+/** Circle reads typed data as JSON that includes the domain's own type. */
+export function toTypedDataText({ domain = {}, types, primaryType, message }: TypedDataDefinition): string {
+  return serializeTypedData({
+    domain: { ...domain, ...(domain.chainId !== undefined && { chainId: Number(domain.chainId) }) },
+    types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...types },
+    primaryType,
+    message,
+  } as TypedDataDefinition);
+}
+
+/** Token contracts expect 27 or 28 as the last byte, not the 0 or 1 of some signers. */
+export function toContractSignature(signature: Hex): Hex {
+  return serializeSignature(parseSignature(signature));
 }

@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { formatEther, hashTypedData, type TypedDataDefinition } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, it } from 'vitest';
-import { parseNetworkFee } from './network-fee.ts';
-import { requestKey } from './request-key.ts';
-import { toContractSignature, toTypedDataText } from './typed-data.ts';
+import { requestKey, toContractSignature, toTypedDataText } from './circle-request.ts';
+import { parseNetworkFee } from './look-up.ts';
 
 describe('the network fee', () => {
   it('is read to the last wei, however large or small', () => {

@@ -6,7 +6,7 @@ import { type ChainId, homeChain } from '../../../money/catalogue.ts';
 import { type NewWallet, ProviderError } from '../../wallets/provider.ts';
 import { walletAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
-import { requestKey } from './request-key.ts';
+import { requestKey } from './circle-request.ts';
 
 export interface CircleWallets {
   /** All in one request. The same key returns the same wallets. */

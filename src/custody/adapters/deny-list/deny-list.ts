@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Refusal } from '../../../kernel/refusal.ts';
-import type { Screening } from '../../limits/screening.ts';
+import type { Screening } from '../../limits/allow-list.ts';
 
 /**
  * Screens against a file with one address per line; blank lines and text after a # are ignored. The file is re-read

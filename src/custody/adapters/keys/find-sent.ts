@@ -9,8 +9,7 @@ import {
   type Transaction,
   type TransactionSerializedEIP1559,
 } from 'viem';
-import { doNodesAgree, isUndone } from '../../../chains/agree.ts';
-import { findReceipt } from '../../../chains/find-receipt.ts';
+import { doNodesAgree, findReceipt, isUndone } from '../../../chains/find-receipt.ts';
 import { findSpender } from '../../../chains/find-spender.ts';
 import type { Network } from '../../../chains/network.ts';
 import { type ChainId, chains } from '../../../money/catalogue.ts';

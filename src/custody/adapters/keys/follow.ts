@@ -1,13 +1,11 @@
 import { type Hex, isAddressEqual, type TransactionReceipt } from 'viem';
-import { doNodesAgree, isUndone } from '../../../chains/agree.ts';
-import { findReceipt } from '../../../chains/find-receipt.ts';
+import { doNodesAgree, findReceipt, isUndone } from '../../../chains/find-receipt.ts';
 import { FeesAboveCeiling, type GasFees, smaller } from '../../../chains/gas-fee-ceiling.ts';
 import type { Network } from '../../../chains/network.ts';
 import type { Database } from '../../../kernel/db/database.ts';
 import type { Logger } from '../../../kernel/log/logger.ts';
 import { type ChainFacts, chains } from '../../../money/catalogue.ts';
-import type { TransactionReport } from '../../wallets/provider.ts';
-import { feeLimitOf } from '../../wallets/raised-fee-limit.ts';
+import { feeLimitOf, type TransactionReport } from '../../wallets/provider.ts';
 import { findSent } from './find-sent.ts';
 import { bumpFees, suggestFees } from './gas-fees.ts';
 import type { KeyTransaction } from './key-transaction.ts';

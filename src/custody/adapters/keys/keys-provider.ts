@@ -7,18 +7,91 @@ import type { Logger } from '../../../kernel/log/logger.ts';
 import { type Checkpoint, noCheckpoint } from '../../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../../kernel/secrets/secrets.ts';
 import type { ChainId } from '../../../money/catalogue.ts';
-import { asContractCall } from '../../wallets/as-contract-call.ts';
-import { type ContractCall, type HeldWallet, ProviderError, type WalletProvider } from '../../wallets/provider.ts';
-import type { SeedRotation } from '../../wallets/seed-rotation.ts';
-import type { UnknownTransactions } from '../../wallets/unknown-transactions.ts';
-import { catchUp, countUsed } from './catch-up.ts';
-import { broadcast, followTransaction } from './follow.ts';
+import {
+  asContractCall,
+  type ContractCall,
+  type HeldWallet,
+  ProviderError,
+  type SeedRotation,
+  type UnknownTransactions,
+  type WalletProvider,
+} from '../../wallets/provider.ts';
+import { findSent } from './find-sent.ts';
+import { broadcast, type FollowParts, followTransaction } from './follow.ts';
 import { createFeeBook } from './gas-fees.ts';
 import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
-import { ChainIsAhead, findTransaction, listAttempts, lockNonces, type Signing, signAndKeep } from './outbox.ts';
+import {
+  ChainIsAhead,
+  findTransaction,
+  lastBlockBefore,
+  listAttempts,
+  lockNonces,
+  type Signing,
+  signAndKeep,
+} from './outbox.ts';
 import { aboveCeiling, gasTankEmpty, toProviderError } from './rpc-trouble.ts';
 import { openSeeds } from './seeds.ts';
-import { adoptUnknown, dismissUnknown, hasOpenUnknown, listUnknown, noteHeld, PerhapsPaid } from './unknown-book.ts';
+import {
+  adoptUnknown,
+  dismissUnknown,
+  hasOpenUnknown,
+  keepUnknown,
+  listUnknown,
+  noteHeld,
+  PerhapsPaid,
+} from './unknown-book.ts';
+
+/** Nonces per commit: a long gap is closed in pieces and survives an interruption. */
+const atOnce = 20;
+
+/** The nonces that the chain has used, including pending transactions. */
+function countUsed({ client }: Network, sender: Hex): Promise<number> {
+  return client.getTransactionCount({ address: sender, blockTag: 'pending' });
+}
+
+/**
+ * Raises a wallet's next nonce to the chain's, and records the transactions that this database does not know. Only
+ * final ones count: a nonce that a reorg frees would leave a gap that blocks all later ones. A lying node could cause
+ * such a gap too, so a node's count is not believed: only a transaction signed by our own key proves that its nonce,
+ * and all before it, were used.
+ */
+async function catchUp(
+  { db, logger }: Pick<FollowParts, 'db' | 'logger'>,
+  network: Network,
+  sender: Hex,
+  { from, to }: Pick<ChainIsAhead, 'from' | 'to'>,
+): Promise<void> {
+  const { id: chain, client, confirmations } = network;
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const until = head - BigInt(confirmations) + 1n;
+  const final = await client.getTransactionCount({ address: sender, blockNumber: until < 0n ? 0n : until });
+  if (final < to) throw chainIsAhead('it is not final yet');
+  for (let first = from; first < to; ) {
+    const since = await lastBlockBefore(db, chain, sender, first);
+    const found = await findSent(network, { sender, from: first, to: Math.min(to, first + atOnce), since, until });
+    if (found.size === 0) throw chainIsAhead(`no node in RPC_URLS_${chain} knows the transaction with nonce ${first}`);
+    const last = Math.max(...found.keys()) + 1;
+    await db.transaction(async (tx) => {
+      // A concurrent catch-up may have come as far or further.
+      if ((await lockNonces(tx, chain, sender)) !== first) return;
+      for (let nonce = first; nonce < last; nonce++) await keepUnknown(tx, { chain, sender, nonce }, found.get(nonce));
+      await tx.query('UPDATE key_nonces SET next = $3 WHERE chain = $1 AND sender = $2', [chain, sender, last]);
+    });
+    first = last;
+  }
+  logger.error(
+    { chain, sender, from, to },
+    'a wallet has sent transactions that are not in this database, which must come from a backup: see "paywright treasury unknown"',
+  );
+}
+
+function chainIsAhead(why: string): ProviderError {
+  return new ProviderError(`The wallet has sent a transaction that is not in this database, and ${why}.`, {
+    retryable: true,
+    code: 'chain_is_ahead',
+    retryAfterMs: 10_000,
+  });
+}
 
 export interface KeysProviderParts {
   readonly db: Database;

@@ -5,8 +5,7 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../../
 import { lockUntilCommit } from '../../../kernel/db/locks.ts';
 import { type ChainId, chains } from '../../../money/catalogue.ts';
 import { ProviderError } from '../../wallets/provider.ts';
-import { toBytes, toHex } from './bytes.ts';
-import type { KeyTransaction, NewKeyTransaction } from './key-transaction.ts';
+import { type KeyTransaction, type NewKeyTransaction, toBytes, toHex } from './key-transaction.ts';
 import { refusePerhapsPaid } from './unknown-book.ts';
 
 /** One signature of a transaction. All attempts share its nonce, so at most one is mined. */

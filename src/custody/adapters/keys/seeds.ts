@@ -3,7 +3,7 @@ import { type HDAccount, HDKey, hdKeyToAccount } from 'viem/accounts';
 import { type Database, onlyRow, type Transaction } from '../../../kernel/db/database.ts';
 import { Refusal } from '../../../kernel/refusal.ts';
 import type { Secrets } from '../../../kernel/secrets/secrets.ts';
-import type { SeedRotation } from '../../wallets/seed-rotation.ts';
+import type { SeedRotation } from '../../wallets/provider.ts';
 
 /** The standard path of Ethereum accounts; a wallet is the child with its index. */
 const accountsPath = "m/44'/60'/0'/0";

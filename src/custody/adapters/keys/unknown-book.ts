@@ -2,11 +2,9 @@ import type { Hex } from 'viem';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../../kernel/db/database.ts';
 import { Refusal } from '../../../kernel/refusal.ts';
 import type { ChainId } from '../../../money/catalogue.ts';
-import type { HeldWallet } from '../../wallets/provider.ts';
-import type { UnknownTransaction } from '../../wallets/unknown-transactions.ts';
-import { toBytes, toHex } from './bytes.ts';
+import type { HeldWallet, UnknownTransaction } from '../../wallets/provider.ts';
 import type { SentTransaction } from './find-sent.ts';
-import type { NewKeyTransaction } from './key-transaction.ts';
+import { type NewKeyTransaction, toBytes, toHex } from './key-transaction.ts';
 
 /** An unknown transaction may have been this one, so it is not signed until the operator has decided. */
 export class PerhapsPaid extends Error {

@@ -2,14 +2,14 @@ import type { AnswerBytes } from '../../../kernel/parser/task.ts';
 import { parseUrl } from '../../../kernel/text/parse-url.ts';
 import { readCurrency } from '../../search/price.ts';
 import type { Candidate } from '../../search/product.ts';
-import { cleanCandidates } from '../../search/reading/clean-candidate.ts';
+import { cleanBrand, cleanCandidates } from '../../search/reading/clean-candidate.ts';
 import { readText } from '../../search/reading/read-answer.ts';
 import type { Website } from '../../search/website.ts';
-import { findProductLinks } from './json-ld/find-product-links.ts';
-import { findSearchPages, type SearchPage } from './json-ld/find-search.ts';
+import { textOf } from '../fields.ts';
+import { findProductLinks, findSearchPages, type SearchPage } from './json-ld/find-search.ts';
+import { hasType, walkJsonLd } from './json-ld/read-json-ld.ts';
 import { readProducts } from './json-ld/read-products.ts';
-import { readPage } from './read-page.ts';
-import { shopName } from './shop-name.ts';
+import { type Page, readPage } from './read-page.ts';
 
 /** A page and its final URL. */
 export interface PageBytes extends AnswerBytes {
@@ -87,4 +87,17 @@ function foundAt(base: string): (candidate: Candidate) => Candidate {
     url: absolute(candidate.url),
     picture: candidate.picture && { ...candidate.picture, url: absolute(candidate.picture.url) ?? '' },
   });
+}
+
+/** The shop's name from its front page, for products without a brand. */
+function shopName(page: Page): string | undefined {
+  const named = walkJsonLd(page.jsonLd).filter((node) =>
+    hasType(node, ['WebSite', 'Organization', 'OnlineStore', 'Store']),
+  );
+  // Titles often look like "Shop – the best mugs in town".
+  return cleanBrand(
+    page.siteName ??
+      named.map(({ name }) => textOf(name)).find((name) => name !== undefined) ??
+      page.title?.split(/\s[|–—·-]\s/)[0],
+  );
 }

@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createNetworks } from '../../../../src/chains/network.ts';
 import { createKeysProvider } from '../../../../src/custody/adapters/keys/keys-provider.ts';
-import { raiseFee } from '../../../../src/custody/treasury/raise-fee.ts';
+import { raiseFee } from '../../../../src/custody/treasury/commands.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { createSecrets } from '../../../../src/kernel/secrets/secrets.ts';
 import { chains as facts } from '../../../../src/money/catalogue.ts';

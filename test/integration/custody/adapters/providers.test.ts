@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSmtpMailer } from '../../../../src/accounts/messages/adapters/smtp/smtp-mailer.ts';
-import { createTwilioSms } from '../../../../src/accounts/messages/adapters/twilio/twilio-sms.ts';
+import { createTwilioSms } from '../../../../src/accounts/messages/adapters/twilio/feature.ts';
 import { createKeysProvider } from '../../../../src/custody/adapters/keys/keys-provider.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { createSecrets, type Secrets } from '../../../../src/kernel/secrets/secrets.ts';

@@ -19,8 +19,11 @@ import { cancelWithdrawal } from '../../../../src/payments/withdrawals/cancel-wi
 import { addWithdrawalCommands } from '../../../../src/payments/withdrawals/commands.ts';
 import { holdWithdrawal } from '../../../../src/payments/withdrawals/hold-withdrawal.ts';
 import { openWithdrawal } from '../../../../src/payments/withdrawals/open-withdrawal.ts';
-import type { WithdrawalSagaParts } from '../../../../src/payments/withdrawals/parts.ts';
-import { findWithdrawal, type Withdrawal } from '../../../../src/payments/withdrawals/withdrawal.ts';
+import {
+  findWithdrawal,
+  type Withdrawal,
+  type WithdrawalSagaParts,
+} from '../../../../src/payments/withdrawals/withdrawal.ts';
 import { stranger } from '../../../contract/workbench.ts';
 import { noBrakes } from '../../../support/brakes.ts';
 import { useChains } from '../../../support/chains.ts';

@@ -2,8 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Network } from '../../../../src/chains/network.ts';
 import { reportReserves } from '../../../../src/custody/reserves/report.ts';
-import { chooseWallets } from '../../../../src/custody/sweeps/open-sweep.ts';
-import { richestWallets } from '../../../../src/custody/sweeps/unswept-wallets.ts';
+import { chooseWallets, richestWallets } from '../../../../src/custody/sweeps/open-sweep.ts';
 import { payAtOnce, readUp, type User, useDepositWorld } from '../../../support/deposits.ts';
 import { startUnrulyRpc } from '../../../support/unruly-rpc.ts';
 

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { forgetOldLeaves } from '../../../../src/custody/reserves/forget-leaves.ts';
 import { createReserves, type ReservesOptions } from '../../../../src/custody/reserves/reserves.ts';
-import { takeSnapshot } from '../../../../src/custody/reserves/take-snapshot.ts';
+import { forgetOldLeaves, takeSnapshot } from '../../../../src/custody/reserves/take-snapshot.ts';
 import { systemClock } from '../../../../src/kernel/clock.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { houseAccount, userAccount } from '../../../../src/ledger/account-id.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
-import { snapshotSchedule } from '../../../../src/custody/reserves/jobs.ts';
+import { snapshotSchedule } from '../../../../src/custody/reserves/feature.ts';
 import { findSnapshot } from '../../../../src/custody/reserves/read-proof.ts';
 import { createReserves } from '../../../../src/custody/reserves/reserves.ts';
 import { takeSnapshot } from '../../../../src/custody/reserves/take-snapshot.ts';

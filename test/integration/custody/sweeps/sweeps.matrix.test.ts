@@ -1,12 +1,12 @@
 import { createWalletClient, http, parseAbi, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { mintAccount } from '../../../../sandbox/chains/mint-account.ts';
+import { mintAccount } from '../../../../sandbox/cctp/accounts.ts';
 import { multicallAddress, tokenAbi } from '../../../../src/chains/abi.ts';
 import { encodeSubmission, type SignedAuthorization } from '../../../../src/chains/authorization.ts';
 import { tokenOf } from '../../../../src/chains/network.ts';
 import { dropStep, planStep } from '../../../../src/custody/steps/plan-step.ts';
+import { listOpenSweeps } from '../../../../src/custody/sweeps/advance-sweep.ts';
 import type { Sweeper, SweepOptions } from '../../../../src/custody/sweeps/sweep.ts';
-import { listOpenSweeps } from '../../../../src/custody/sweeps/sweep-row.ts';
 import { sweepSaga } from '../../../../src/custody/sweeps/sweep-saga.ts';
 import type { GasCosts } from '../../../../src/custody/treasury/gas-costs.ts';
 import { houseWallet, listHouseWallets } from '../../../../src/custody/wallets/house-wallets.ts';

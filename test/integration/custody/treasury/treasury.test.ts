@@ -20,8 +20,7 @@ import { createLedger } from '../../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../../src/ledger/verify.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import type { ChainId } from '../../../../src/money/catalogue.ts';
-import { addWithdrawalCommands } from '../../../../src/payments/withdrawals/commands.ts';
-import { addFeeCommand } from '../../../../src/payments/withdrawals/withdraw-earned-fees.ts';
+import { addFeeCommand, addWithdrawalCommands } from '../../../../src/payments/withdrawals/commands.ts';
 import { useService } from '../../../support/service.ts';
 import { until } from '../../../support/until.ts';
 

@@ -2,7 +2,7 @@ import { encodeFunctionData, type Hex, zeroAddress } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../../../src/chains/abi.ts';
 import { tokenOf } from '../../../../src/chains/network.ts';
-import { beginChains, WrongChain } from '../../../../src/custody/watch/begin-chains.ts';
+import { beginChains, WrongChain } from '../../../../src/custody/watch/chain-cursor.ts';
 import { UnknownChain } from '../../../../src/custody/watch/reorganisation.ts';
 import { Refusal } from '../../../../src/kernel/refusal.ts';
 import { type ChainId, chains as facts } from '../../../../src/money/catalogue.ts';

@@ -1,7 +1,7 @@
 // @module-tag thorough
 
 import { afterAll, expect, test } from 'vitest';
-import { slots } from '../../../../src/app/working.ts';
+import { slots } from '../../../../src/app/main.ts';
 import type { Network } from '../../../../src/chains/network.ts';
 import { startWorker, type Worker } from '../../../../src/kernel/jobs/worker.ts';
 import { wakeSaga } from '../../../../src/kernel/sagas/wake-saga.ts';

@@ -2,7 +2,7 @@ import { concat, type Hex, keccak256, pad, parseEventLogs, size, slice, toHex, z
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
 import { attesters, feeRecipient } from '../../../../sandbox/cctp/accounts.ts';
-import { attest } from '../../../../sandbox/cctp/attest.ts';
+import { attest } from '../../../../sandbox/cctp/attestation-answers.ts';
 import { withBytes } from '../../../../sandbox/cctp/burn-messages.ts';
 import { burnLayout, cctp, messageLayout } from '../../../../src/chains/cctp.ts';
 import { type ChainId, chainIds, chains as facts } from '../../../../src/money/catalogue.ts';

@@ -5,8 +5,10 @@ import { readConfig } from '../../../../src/app/read-config.ts';
 import { systemClock } from '../../../../src/kernel/clock.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
-import { readCoinbaseKey } from '../../../../src/payments/funding/adapters/coinbase/coinbase-key.ts';
-import { createCoinbaseOnRamp } from '../../../../src/payments/funding/adapters/coinbase/coinbase-on-ramp.ts';
+import {
+  createCoinbaseOnRamp,
+  readCoinbaseKey,
+} from '../../../../src/payments/funding/adapters/coinbase/coinbase-on-ramp.ts';
 import { startCoinbase } from '../../../emulators/on-ramps/coinbase.ts';
 import { moonPay } from '../../../emulators/on-ramps/moonpay.ts';
 import type { TestAccount } from '../../../support/client.ts';

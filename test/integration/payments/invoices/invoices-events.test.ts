@@ -2,14 +2,13 @@ import { beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../../src/kernel/clock.ts';
 import { scopes } from '../../../../src/kernel/http/define-route.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
-import { setSubscriptions } from '../../../../src/ledger/event-subscriptions.ts';
-import { type LedgerEvent, takeEvents } from '../../../../src/ledger/events.ts';
+import { type LedgerEvent, setSubscriptions, takeEvents } from '../../../../src/ledger/events.ts';
 import { createOnce } from '../../../../src/ledger/idempotency.ts';
 import { createLedger } from '../../../../src/ledger/ledger.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import { cancelInvoice } from '../../../../src/payments/invoices/cancel-invoice.ts';
 import { createInvoice } from '../../../../src/payments/invoices/create-invoice.ts';
-import { payInvoice } from '../../../../src/payments/invoices/pay-invoice.ts';
+import { payInvoice } from '../../../../src/payments/invoices/routes.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { createOwners, fund } from '../../../support/ledger.ts';
 

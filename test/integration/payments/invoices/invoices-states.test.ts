@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type InvoiceStatus, invoiceStates, invoiceStatuses } from '../../../../src/payments/invoices/states.ts';
+import { type InvoiceStatus, invoiceStates, invoiceStatuses } from '../../../../src/payments/invoices/invoice.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { createOwners } from '../../../support/ledger.ts';
 

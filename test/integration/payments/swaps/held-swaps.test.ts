@@ -1,8 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { type Amount, amountOf } from '../../../../src/money/amount.ts';
 import { homeChain } from '../../../../src/money/catalogue.ts';
-import { releaseHeld } from '../../../../src/payments/deposits/decide-held.ts';
-import { listHeld } from '../../../../src/payments/deposits/held-deposit.ts';
+import { listHeld, releaseHeld } from '../../../../src/payments/deposits/held-deposit.ts';
 import { lookAtHeld } from '../../../../src/payments/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import { endLeases, readUp, type User } from '../../../support/deposits.ts';

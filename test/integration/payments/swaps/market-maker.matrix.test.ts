@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { marketMaker } from '../../../../sandbox/cctp/accounts.ts';
 import { startLocalChains } from '../../../../sandbox/chains/local-chains.ts';
-import { marketMaker } from '../../../../sandbox/uniswap/accounts.ts';
 import { bringBackPrices } from '../../../../sandbox/uniswap/bring-back-prices.ts';
 import { pools } from '../../../../sandbox/uniswap/pools.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';

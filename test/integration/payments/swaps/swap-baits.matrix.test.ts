@@ -4,7 +4,7 @@ import { tradedTokens } from '../../../../sandbox/uniswap/pools.ts';
 import type { GasCosts } from '../../../../src/custody/treasury/gas-costs.ts';
 import { amountOf, subtract } from '../../../../src/money/amount.ts';
 import { type Market, MarketUnreachable } from '../../../../src/money/market.ts';
-import { swapWork } from '../../../../src/payments/swaps/cover-gas.ts';
+import { swapWork } from '../../../../src/payments/swaps/quote-swap.ts';
 import { gasKeptOf } from '../../../../src/payments/swaps/swap.ts';
 import type { User } from '../../../support/deposits.ts';
 import { type Mallory, newMallory, tickOf } from '../../../support/mallory.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { uniswap } from '../../../../src/chains/uniswap.ts';
+import { uniswap } from '../../../../src/chains/abi.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import { useSwapWorld } from '../../../support/swaps.ts';
 

@@ -11,12 +11,12 @@ import {
   toHex,
 } from 'viem';
 import { describe, expect, test } from 'vitest';
+import { marketMaker } from '../../../../sandbox/cctp/accounts.ts';
 import { readArtifact } from '../../../../sandbox/chains/contract-code.ts';
-import { mapped } from '../../../../sandbox/storage.ts';
-import { marketMaker } from '../../../../sandbox/uniswap/accounts.ts';
+import { mapped } from '../../../../sandbox/compiled-contracts.ts';
 import { positionManager } from '../../../../sandbox/uniswap/place-uniswap.ts';
 import { pools, type Traded, tradedTokens } from '../../../../sandbox/uniswap/pools.ts';
-import { uniswap } from '../../../../src/chains/uniswap.ts';
+import { uniswap } from '../../../../src/chains/abi.ts';
 import { useChains } from '../../../support/chains.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { oneOfMany } from '../../../support/matrix.ts';

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { type Hex, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { uniswap } from '../../../../src/chains/uniswap.ts';
+import { uniswap } from '../../../../src/chains/abi.ts';
 import { readLeftWithinHour } from '../../../../src/custody/limits/hourly-limit.ts';
 import { reconcile } from '../../../../src/custody/reserves/reconcile.ts';
 import { listSteps } from '../../../../src/custody/steps/chain-step.ts';

@@ -8,12 +8,15 @@ import { openClaimant } from '../../../../src/ledger/claimants.ts';
 import { createLedger } from '../../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../../src/ledger/verify.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
-import { giveUpDomain } from '../../../../src/shopping/merchants/change-merchant.ts';
 import { addMerchantCommands } from '../../../../src/shopping/merchants/commands.ts';
-import { findMerchant, merchantsOf, unsealOrdersSecret } from '../../../../src/shopping/merchants/find-merchant.ts';
-import { findOwnMerchant } from '../../../../src/shopping/merchants/own-merchant.ts';
+import {
+  findMerchant,
+  findOwnMerchant,
+  merchantsOf,
+  unsealOrdersSecret,
+} from '../../../../src/shopping/merchants/find-merchant.ts';
 import { lookAtDomain, proveDomain } from '../../../../src/shopping/merchants/prove-domain.ts';
-import { registerDomain } from '../../../../src/shopping/merchants/register-domain.ts';
+import { giveUpDomain, registerDomain } from '../../../../src/shopping/merchants/register-domain.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { createOwners, fund } from '../../../support/ledger.ts';
 

@@ -9,7 +9,7 @@ import { verifyLedger } from '../../../../src/ledger/verify.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import type { Asset } from '../../../../src/money/catalogue.ts';
 import { findMerchant, merchantsOf, unsealOrdersSecret } from '../../../../src/shopping/merchants/find-merchant.ts';
-import { redeemLeftovers } from '../../../../src/shopping/merchants/redeem-leftovers.ts';
+import { redeemLeftovers } from '../../../../src/shopping/merchants/redeem-domain.ts';
 import type { TestAccount } from '../../../support/client.ts';
 import { createOwners, deposit } from '../../../support/ledger.ts';
 import { startTestShop, type TestShop } from '../../../support/merchant.ts';

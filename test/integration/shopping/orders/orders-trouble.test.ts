@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { dailyCaps } from '../../../../src/kernel/daily-caps/caps.ts';
+import { dailyCaps } from '../../../../src/kernel/daily-caps/count-today.ts';
 import { useOrders } from '../../../support/orders.ts';
 import { complete, describeSession, refuse, startUcpMerchant, totalsOf } from '../../../support/ucp-merchant.ts';
 import { until } from '../../../support/until.ts';

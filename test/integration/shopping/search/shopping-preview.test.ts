@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { encodePng } from '../../../../sandbox/shop/pictures/encode-png.ts';
+import { encodePng } from '../../../../sandbox/shop/pictures/draw-picture.ts';
 import { forgetPreviews } from '../../../../src/shopping/search/preview.ts';
 import type { TestAccount } from '../../../support/client.ts';
 import { startTestShop } from '../../../support/merchant.ts';

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { forgetAnswers } from '../../../../src/x402/buy/forget-answers.ts';
-import { cutReturned } from '../../../../src/x402/buy/keep-answer.ts';
+import { cutReturned, forgetAnswers } from '../../../../src/x402/buy/keep-answer.ts';
 import { demand, firstTermsOf, startSeller, termsOf } from '../../../support/seller.ts';
 import { useService } from '../../../support/service.ts';
 

@@ -4,10 +4,10 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { planStep } from '../../../../src/custody/steps/plan-step.ts';
 import { Problem } from '../../../../src/kernel/http/problem.ts';
 import { Ended } from '../../../../src/kernel/sagas/checkpoint.ts';
-import { forgetKeysOlderThan } from '../../../../src/ledger/forget-keys.ts';
+import { forgetKeysOlderThan } from '../../../../src/ledger/feature.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import type { Bought } from '../../../../src/x402/buy/buy.ts';
-import { forgetAnswers } from '../../../../src/x402/buy/forget-answers.ts';
+import { forgetAnswers } from '../../../../src/x402/buy/keep-answer.ts';
 import { networkOf, startNode } from '../../../support/lying-node.ts';
 import { usePurchaseWorld } from '../../../support/purchases.ts';
 import {

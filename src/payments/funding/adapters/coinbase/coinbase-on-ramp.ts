@@ -1,12 +1,118 @@
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../../../kernel/clock.ts';
+import { parseJsonBody } from '../../../../kernel/http/parse-body.ts';
 import { isPublicAddress } from '../../../../kernel/outgoing/public-address.ts';
 import { toDecimalText } from '../../../../money/amount.ts';
 import type { Asset, ChainId } from '../../../../money/catalogue.ts';
-import { cardCurrency, type OnRamp, OnRampTrouble, type Purchase } from '../../on-ramp.ts';
-import { bearerToken } from './coinbase-key.ts';
-import { readCoinbaseNotice } from './coinbase-notice.ts';
+import {
+  type CardState,
+  type CardUpdate,
+  cardCurrency,
+  InvalidSignature,
+  type Notice,
+  type OnRamp,
+  OnRampTrouble,
+  type Purchase,
+} from '../../on-ramp.ts';
+import { plainReason, readSignatureHeader, requireFresh, requireHmac } from '../signatures.ts';
+
+const amount = z.union([
+  z.string().transform((value) => ({ value, currency: undefined })),
+  z.object({ value: z.string(), currency: z.string().optional() }),
+]);
+
+const transaction = z.object({
+  eventType: z.string(),
+  transactionId: z.string().min(1).max(200),
+  partnerUserRef: z.string().max(64),
+  purchaseCurrency: z.string().optional(),
+  purchaseAmount: amount.optional(),
+  walletAddress: z.string().optional(),
+  failureReason: z.string().nullish(),
+});
+
+const states: Readonly<Record<string, CardState>> = {
+  'onramp.transaction.created': 'pending',
+  'onramp.transaction.updated': 'pending',
+  'onramp.transaction.success': 'sent',
+  'onramp.transaction.failed': 'failed',
+};
+
+/** The signature covers the time, the named headers and the body. Undefined when it is not about a payment. */
+function readCoinbaseNotice(
+  { bytes, headers }: Notice,
+  { webhookSecret, clock }: { readonly webhookSecret: string; readonly clock: Clock },
+): CardUpdate | undefined {
+  const parts = readSignatureHeader(headers, 'x-hook0-signature');
+  const [time, names] = [parts.get('t'), parts.get('h')];
+  if (names === undefined) throw new InvalidSignature('the list of signed headers is missing');
+  const values = names.split(' ').map((name) => headers[name.toLowerCase()] ?? '');
+  requireHmac(webhookSecret, [`${time}.${names}.${values.join('.')}.`, bytes], parts.get('v1'));
+  requireFresh(clock, time);
+
+  const parsed = transaction.safeParse(parseJsonBody(bytes));
+  const state = parsed.success ? states[parsed.data.eventType] : undefined;
+  if (!parsed.success || state === undefined) return undefined;
+  const { partnerUserRef, transactionId, purchaseAmount, purchaseCurrency, walletAddress, failureReason } = parsed.data;
+  return {
+    reference: partnerUserRef,
+    paymentId: transactionId,
+    state,
+    amount: purchaseAmount?.value,
+    asset: purchaseCurrency?.toUpperCase(),
+    address: walletAddress,
+    ...(state === 'failed' && { reason: plainReason(failureReason) }),
+  };
+}
+
+/** Coinbase issues keys in two forms. Undefined when the text is neither. */
+export function readCoinbaseKey(text: string): KeyObject | undefined {
+  try {
+    // Environment variables often hold the line breaks of a PEM file as \n.
+    if (text.includes('-----BEGIN')) return onlyP256(createPrivateKey(text.replaceAll('\\n', '\n')));
+    const bytes = Buffer.from(text, 'base64');
+    if (bytes.length !== 64) return undefined;
+    const part = (from: number) => bytes.subarray(from, from + 32).toString('base64url');
+    return createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: part(0), x: part(32) }, format: 'jwk' });
+  } catch {
+    return undefined;
+  }
+}
+
+function onlyP256(key: KeyObject): KeyObject | undefined {
+  return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined;
+}
+
+interface TokenFor {
+  readonly keyId: string;
+  readonly key: KeyObject;
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+  readonly nowMs: number;
+}
+
+const validSeconds = 120;
+
+function bearerToken({ keyId, key, method, host, path, nowMs }: TokenFor): string {
+  const isEd25519 = key.asymmetricKeyType === 'ed25519';
+  const now = Math.floor(nowMs / 1_000);
+  const head = { alg: isEd25519 ? 'EdDSA' : 'ES256', typ: 'JWT', kid: keyId, nonce: randomBytes(16).toString('hex') };
+  const claims = {
+    sub: keyId,
+    iss: 'cdp',
+    iat: now,
+    nbf: now,
+    exp: now + validSeconds,
+    uris: [`${method} ${host}${path}`],
+  };
+  const content = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  const signature = isEd25519
+    ? sign(null, Buffer.from(content), key)
+    : sign('sha256', Buffer.from(content), { key, dsaEncoding: 'ieee-p1363' });
+  return `${content}.${signature.toString('base64url')}`;
+}
 
 export interface CoinbaseOptions {
   readonly keyId: string;

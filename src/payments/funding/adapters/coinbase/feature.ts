@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { Feature } from '../../../../kernel/feature.ts';
 import { Refusal } from '../../../../kernel/refusal.ts';
 import { defineSettings, missing, url } from '../../../../kernel/settings.ts';
-import { readCoinbaseKey } from './coinbase-key.ts';
-import type { CoinbaseOptions } from './coinbase-on-ramp.ts';
+import { type CoinbaseOptions, readCoinbaseKey } from './coinbase-on-ramp.ts';
 
 const own = 'https://api.cdp.coinbase.com';
 

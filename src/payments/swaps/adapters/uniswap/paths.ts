@@ -1,5 +1,5 @@
 import { concat, encodeAbiParameters, encodePacked, getContractAddress, type Hex, keccak256 } from 'viem';
-import { uniswap } from '../../../../chains/uniswap.ts';
+import { uniswap } from '../../../../chains/abi.ts';
 
 /** Uniswap's fee tiers, in millionths. */
 const tiers = [100, 500, 3_000, 10_000] as const;

@@ -2,7 +2,7 @@ import { encodeAbiParameters, encodeFunctionResult, type Hex } from 'viem';
 import { expect, test } from 'vitest';
 import type { Network } from '../../../../chains/network.ts';
 import { chains } from '../../../../money/catalogue.ts';
-import { multicallAbi } from './abi.ts';
+import { multicallAbi } from './ask.ts';
 import { askPrices, worthAt } from './prices.ts';
 
 const usdc = chains.MATIC.tokens.USDC;

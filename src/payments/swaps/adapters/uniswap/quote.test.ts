@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Network } from '../../../../chains/network.ts';
 import { chains } from '../../../../money/catalogue.ts';
 import { MarketUnreachable } from '../../../../money/market.ts';
-import { multicallAbi } from './abi.ts';
+import { multicallAbi } from './ask.ts';
 import { askQuote } from './quote.ts';
 
 const wanted = { from: 'USDC', to: 'ETH', atomic: 1_000_000n } as const;

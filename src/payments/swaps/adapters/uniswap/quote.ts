@@ -1,11 +1,10 @@
 import { decodeFunctionResult, encodeFunctionData, type Hex } from 'viem';
+import { uniswap } from '../../../../chains/abi.ts';
 import { type Network, tokenOf } from '../../../../chains/network.ts';
-import { uniswap } from '../../../../chains/uniswap.ts';
 import { type Asset, assets } from '../../../../money/catalogue.ts';
 import type { MarketQuote, Wanted } from '../../../../money/market.ts';
 import { swapTokens } from '../../tokens.ts';
-import { quoterAbi } from './abi.ts';
-import { askAll, askPrice, type Call, gasPerPool, read, readPrice } from './ask.ts';
+import { askAll, askPrice, type Call, gasPerPool, quoterAbi, read, readPrice } from './ask.ts';
 import { impactOf, outAtSpot } from './impact.ts';
 import { encodePath, listPaths, type Path } from './paths.ts';
 

@@ -1,6 +1,6 @@
 import { BaseError, decodeFunctionData, encodeFunctionData, type Hex, slice } from 'viem';
+import { uniswap } from '../../../../chains/abi.ts';
 import type { Network, Networks } from '../../../../chains/network.ts';
-import { uniswap } from '../../../../chains/uniswap.ts';
 import { chains, homeChain } from '../../../../money/catalogue.ts';
 import {
   type Market,
@@ -9,7 +9,7 @@ import {
   MarketUnreachable,
   type Trade,
 } from '../../../../money/market.ts';
-import { routerAbi } from './abi.ts';
+import { routerAbi } from './ask.ts';
 import { askPrices, type Prices, worthAt } from './prices.ts';
 import { askQuote } from './quote.ts';
 

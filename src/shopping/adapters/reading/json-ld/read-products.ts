@@ -1,8 +1,8 @@
 import { priceFromText, readCurrency } from '../../../search/price.ts';
 import type { Candidate } from '../../../search/product.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
+import { createResolver, hasType, type Resolve, walkJsonLd } from './read-json-ld.ts';
 import { currencyOf, formOf, groupVariants, type ReadOffer, readVariants } from './read-variants.ts';
-import { createResolver, hasType, type Resolve, walkJsonLd } from './walk.ts';
 
 /** Per page. References can repeat one offer thousands of times even in a short page. */
 const mostOffers = 1_000;

@@ -2,7 +2,7 @@ import type { Price } from '../../../search/price.ts';
 import type { Candidate, ProductOption, Variant } from '../../../search/product.ts';
 import { variantsToRead } from '../../../search/reading/clean-candidate.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
-import type { Resolve } from './walk.ts';
+import type { Resolve } from './read-json-ld.ts';
 
 export interface ReadOffer {
   readonly price: Price | undefined;

@@ -5,8 +5,7 @@ import { MerchantTrouble } from '../../../search/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
-import { needsAddress } from './needs-address.ts';
-import { isSentToOurs, nameOfOurs, type SentDestination, shippingOf } from './our-destination.ts';
+import { isSentToOurs, nameOfOurs, needsAddress, type SentDestination, shippingOf } from './our-destination.ts';
 import { readRefusal, readRefusalWithout, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;

@@ -1,6 +1,5 @@
 import type { CheckoutTotal, RefusalKind, ShopAnswer } from '../../../orders/checkout.ts';
-import { safeLink } from '../../../orders/safe-link.ts';
-import { shopSays } from '../../../orders/shop-says.ts';
+import { safeLink, shopSays } from '../../../orders/shop-says.ts';
 import { readCurrency } from '../../../search/price.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { ShopReply } from './call-shop.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { useParser } from '../../../../../test/support/parser.ts';
 import { createSigningKey } from '../../../../kernel/signing/signing-key.ts';
 import { describeAgent } from '../../../search/agent.ts';
-import { createRobotsBook } from '../../../search/robots-book.ts';
+import { createRobotsBook } from '../../../search/merchant-site.ts';
 import { createUcpCheckouts } from './shop-checkouts.ts';
 
 const version = '2026-08-25';
