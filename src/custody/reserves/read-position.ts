@@ -85,7 +85,7 @@ export const aheadOfCursor = `
     FROM chain_cursors c JOIN undecided_arrivals u ON u.chain = c.chain AND u.block_number <= c.block_number`;
 
 export async function readBooks(tx: Queryable): Promise<Book[]> {
-  const { rows } = await tx.query<Record<'chain' | 'asset' | 'users' | 'owed' | 'in_transit' | 'ahead', string>>(
+  const { rows } = await tx.query<Book>(
     `WITH sums AS (
        SELECT (id >> 4) & 15 AS chain, id & 15 AS asset, (id >> 8) & 63 AS kind, sum(balance) AS balance
          FROM ledger.accounts GROUP BY 1, 2, 3
@@ -108,14 +108,7 @@ export async function readBooks(tx: Queryable): Promise<Book[]> {
             (SELECT coalesce(sum(atomic), 0) FROM ahead a WHERE a.chain = n.chain AND a.asset = n.asset) AS ahead
        FROM rows n GROUP BY 1, 2`,
   );
-  return rows.map(({ chain, asset, users, owed, in_transit, ahead }) => ({
-    chain: chain as ChainId,
-    asset: asset as Asset,
-    users: BigInt(users),
-    owed: BigInt(owed),
-    inTransit: BigInt(in_transit),
-    ahead: BigInt(ahead),
-  }));
+  return rows;
 }
 
 export async function readHouseAddresses(tx: Queryable): Promise<readonly Hex[]> {

@@ -136,7 +136,7 @@ const settle = (which: Which, end: StepEnd) => db.transaction((tx) => settleStep
 const wokenJobs = async ({ sagaId }: Which) =>
   (
     await db.query('SELECT task_identifier FROM graphile_worker.jobs WHERE key = $1 AND run_at <= now()', [sagaId])
-  ).rows.map(({ task_identifier }) => task_identifier);
+  ).rows.map(({ taskIdentifier }) => taskIdentifier);
 
 /** Money that nobody has asked for. */
 const gift = (atomic: bigint) => stranger.sendToken({ asset: 'USDC', to: treasury.address, atomic });
@@ -331,7 +331,7 @@ describe('what an authorization brings', () => {
     const hash = await callAtOnce(passerBy, calls);
     await confirm();
     expect(await came()).toEqual({ surplus: 40n, named: 20n });
-    expect((await depositsOf(hash)).map(({ step_id }) => step_id).filter(Boolean)).toEqual([which.id]);
+    expect((await depositsOf(hash)).map(({ stepId }) => stepId).filter(Boolean)).toEqual([which.id]);
   });
 
   test('is not taken for it when another amount was authorized with the same nonce', async () => {
