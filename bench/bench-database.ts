@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../sandbox/postgres.ts';
-import { catalogueRows } from '../src/app/prepare-database.ts';
+import { catalogueRows } from '../src/app/database.ts';
 import { migrate } from '../src/kernel/db/migrate.ts';
 
 export interface BenchServer {

@@ -11,7 +11,7 @@ import { openDatabase } from '../src/kernel/db/database.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 import { createRecoverPayer } from '../src/x402/sell/recover-payer.ts';
 import { encodeHeader } from '../src/x402/wire/header.ts';
-import type { Terms2 } from '../src/x402/wire/payment.ts';
+import type { Terms2 } from '../src/x402/wire/messages.ts';
 import { load, type Server, started, startServer } from './http.ts';
 import { type Measured, median, middle } from './measure.ts';
 import { createPeople } from './people.ts';

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { runPaywright } from '../src/app/main.ts';
-import { readConfig } from '../src/app/read-config.ts';
+import { readSettings } from '../src/app/read-settings.ts';
 import { type Database, openDatabase } from '../src/kernel/db/database.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 import { findBrowser, launchBrowser } from '../test/support/browser.ts';
@@ -20,7 +20,7 @@ const sizes = { phone: { width: 375, height: 812 }, desktop: { width: 1280, heig
 const server = await startBenchServer();
 const logger = createLogger('warn');
 const url = await server.createDatabase('screenshots', 'empty');
-const config = readConfig({ PORT: '8402', DATABASE_URL: url, RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' });
+const config = readSettings({ PORT: '8402', DATABASE_URL: url, RATE_LIMIT_ANONYMOUS_PER_MINUTE: '0' });
 const service = await runPaywright({ config, logger, roles: { serve: true, work: true }, say: () => {} });
 const db = openDatabase({ url, poolSize: 2, logger });
 const found = await findBrowser();

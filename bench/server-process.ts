@@ -2,11 +2,11 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { runPaywright } from '../src/app/main.ts';
-import { readConfig } from '../src/app/read-config.ts';
+import { readSettings } from '../src/app/read-settings.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 
 const running = await runPaywright({
-  config: readConfig(process.env),
+  config: readSettings(process.env),
   logger: createLogger('warn'),
   roles: { serve: true, work: true },
   say: () => {},

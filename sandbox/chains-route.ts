@@ -3,7 +3,7 @@ import { uniswap } from '../src/chains/abi.ts';
 import { cctp } from '../src/chains/cctp.ts';
 import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
 import { chainIds, chains as facts, homeChain } from '../src/money/catalogue.ts';
-import { attesters } from './cctp/accounts.ts';
+import { attesters } from './accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { tokensOf } from './chains/tokens.ts';
 import type { SandboxSeller } from './seller/open-seller.ts';

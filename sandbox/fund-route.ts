@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import { z } from 'zod';
 import type { Database } from '../src/kernel/db/database.ts';
-import { amountField, amountOrRefuse, figure, holding, toFigure } from '../src/kernel/http/amount-field.ts';
+import { amountField, amountValue, holding, requireAmount, toAmountValue } from '../src/kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
 import { httpErrors } from '../src/kernel/http/errors.ts';
 import { claimKey } from '../src/ledger/idempotency.ts';
@@ -42,7 +42,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       returns: {
         200: {
           description: 'The money is in your balance',
-          schema: z.object({ txHash: z.string(), transferId: z.string(), amount: figure, currency: holding }),
+          schema: z.object({ txHash: z.string(), transferId: z.string(), amount: amountValue, currency: holding }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
             transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
@@ -54,7 +54,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       errors: [httpErrors.unavailable],
     },
     async ({ caller: { accountId }, body, idempotency, requestId }) => {
-      const amount = amountOrRefuse(body.currency, body.amount);
+      const amount = requireAmount(body.currency, body.amount);
       const asset = asToken(amount.asset);
       const id = `fund ${accountId} ${idempotency?.key ?? requestId}`;
       const earlier = await chains.faucet.find(id);
@@ -75,7 +75,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       });
 
       const answer = (transferId: string) =>
-        ok({ txHash, transferId, amount: toFigure(amount), currency: body.currency });
+        ok({ txHash, transferId, amount: toAmountValue(amount), currency: body.currency });
       const before = earlier && (await findCredit(db, accountId, txHash));
       if (before !== undefined) return { ...answer(before), replayed: true };
       const deadline = performance.now() + creditedWithinMs;

@@ -4,7 +4,7 @@ import type { OpenSandbox, OpenSandboxOptions } from '../src/app/sandbox-port.ts
 import { systemClock } from '../src/kernel/clock.ts';
 import type { Database } from '../src/kernel/db/database.ts';
 import { chainIds } from '../src/money/catalogue.ts';
-import { counted } from '../src/money/in-words.ts';
+import { numberInWords } from '../src/money/in-words.ts';
 import { createChainTables } from './chains/chain-tables.ts';
 import { createSecretTable } from './secret.ts';
 
@@ -31,7 +31,7 @@ export { sandboxSecret } from './secret.ts';
 /** Opens the stand-ins for the outside world: chains, shops, an x402 seller and a card company. */
 export async function openSandbox(options: OpenSandboxOptions): Promise<OpenSandbox> {
   const { settings, db, ledger, secrets, logger, say, publicUrl, closers } = options;
-  say(`Starting ${counted(chainIds.length)} local chains …`);
+  say(`Starting ${numberInWords(chainIds.length)} local chains …`);
   const { startLocalChains } = await import('./chains/local-chains.ts');
   const chains = await startLocalChains({ db, logger });
   closers.push(() => chains.stop());
@@ -45,7 +45,7 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<OpenSand
   const { createSandboxOnRamp } = await import('./on-ramp/sandbox-on-ramp.ts');
   const { sandboxRoutes } = await import('./routes.ts');
   const { fillGas, fillGasSchedule } = await import('./fill-gas.ts');
-  const { fillSandboxFloat } = await import('./fill-float.ts');
+  const { fillSandboxFloat } = await import('./fund-house-wallets.ts');
   const { faucet } = chains;
   return {
     networks: chains.settings,

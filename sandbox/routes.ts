@@ -2,7 +2,7 @@ import { BaseError, type Hex } from 'viem';
 import { z } from 'zod';
 import { withdrawalAddress } from '../src/accounts/fields.ts';
 import type { Database, Queryable } from '../src/kernel/db/database.ts';
-import { amountField, amountOrRefuse, figure } from '../src/kernel/http/amount-field.ts';
+import { amountField, amountValue, requireAmount } from '../src/kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts';
 import { httpErrors } from '../src/kernel/http/errors.ts';
 import { listRoute } from '../src/kernel/http/list-route.ts';
@@ -49,7 +49,7 @@ function faucetRoute(faucet: Faucet): Route {
       returns: {
         200: {
           description: 'The transaction is mined',
-          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency, amount: figure }),
+          schema: z.object({ txHash: z.string(), address: z.string(), chain, currency, amount: amountValue }),
           example: {
             txHash: '0x5a1f0b5d8c1f4f2e7b7f4e4f4b8c9f2a6d3e1c0b9a8f7e6d5c4b3a291807f6e5',
             address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
@@ -67,7 +67,7 @@ function faucetRoute(faucet: Faucet): Route {
         const message = `must be one of ${offered.join(', ')} on ${body.chain}`;
         throw httpErrors.invalid_request(`currency ${message}.`, { errors: [{ path: 'currency', message }] });
       }
-      const money = amountOrRefuse(unitOf(body.currency), body.amount);
+      const money = requireAmount(unitOf(body.currency), body.amount);
       const txHash = await mintOrRefuse(faucet, {
         // The route needs no key, so an Idempotency-Key is scoped to the address.
         id: idempotency === undefined ? `faucet ${requestId}` : `faucet of ${body.address} ${idempotency.key}`,

@@ -1,7 +1,7 @@
 import { concat, type Hex, keccak256, size, slice, toHex } from 'viem';
 import { z } from 'zod';
 import { burnLayout, messageLayout } from '../../src/chains/cctp.ts';
-import { attesters } from './accounts.ts';
+import { attesters } from '../accounts.ts';
 import { carriesMoney, withBytes } from './burn-messages.ts';
 
 const ms = z.int().min(0);

@@ -4,9 +4,9 @@ import { encodeFunctionData, type Hex, isHex, parseAbi, size, zeroHash } from 'v
 import { cctp } from '../../src/chains/cctp.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';
-import { readBody } from '../chains/local-callers.ts';
+import { attesters } from '../accounts.ts';
 import type { LocalChain } from '../chains/local-chain.ts';
-import { attesters } from './accounts.ts';
+import { readBody } from '../chains/request-guard.ts';
 import {
   type AttestationBehaviour,
   attestationBehaviour,

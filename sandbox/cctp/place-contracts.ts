@@ -1,10 +1,10 @@
 import { concat, type Hex, keccak256, pad, toHex } from 'viem';
 import { cctp } from '../../src/chains/cctp.ts';
 import { type ChainId, chainIds, chains } from '../../src/money/catalogue.ts';
+import { attesters, feeRecipient, protocolAccount } from '../accounts.ts';
 import type { RpcCall } from '../chains/evm-node.ts';
 import { allowMinting } from '../chains/place-tokens.ts';
 import { codeOf, listed, mapped, type StorageWrite, setCode, setStorage, slotOf } from '../compiled-contracts.ts';
-import { attesters, feeRecipient, protocolAccount } from './accounts.ts';
 
 const messageVersion = 1;
 const burnMessageVersion = 1;

@@ -6,7 +6,7 @@ import { createNetworks, type Network, type NetworkSettings } from '../../src/ch
 import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import type { Database } from '../../src/kernel/db/database.ts';
 import { type ChainId, chains, homeChain } from '../../src/money/catalogue.ts';
-import { mintAccount } from '../cctp/accounts.ts';
+import { mintAccount } from '../accounts.ts';
 import { createMintBook, type Mint, type MintBook, type MintCall, type SignedMint } from './mint-book.ts';
 import { bridgedTokens, faucetAssets, mintedTokens, wrappedHomeCoin } from './tokens.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/kernel/log/logger.ts';
-import { mintAccount } from '../cctp/accounts.ts';
+import { mintAccount } from '../accounts.ts';
 import type { AttestationService } from '../cctp/attestation-service.ts';
 import { followBlocks } from './follow-blocks.ts';
 import { openLocalChain } from './local-chain.ts';

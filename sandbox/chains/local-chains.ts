@@ -9,8 +9,8 @@ import {
   TimeoutError,
   toHex,
 } from 'viem';
-import { discreetHttp } from '../../src/chains/discreet-transport.ts';
 import type { NetworkSettings } from '../../src/chains/network.ts';
+import { redactingHttp } from '../../src/chains/redacting-transport.ts';
 import type { Database } from '../../src/kernel/db/database.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
@@ -113,7 +113,7 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
       pollMs: 250,
       letTimePass,
       // Any other URL belongs to a real node.
-      transport: (asked, timeoutMs) => (asked === url ? localHttp : discreetHttp)(asked, timeoutMs),
+      transport: (asked, timeoutMs) => (asked === url ? localHttp : redactingHttp)(asked, timeoutMs),
       onBlock: follower.onBlock,
       ...(id === homeChain && { tokens: [{ asset: 'EURC', address: eurcOnPolygon }] }),
     });

@@ -2,7 +2,7 @@ import { getAddress, type Hex, keccak256 } from 'viem';
 import type { Database, Queryable, Transaction } from '../../src/kernel/db/database.ts';
 import { lockUntilCommit } from '../../src/kernel/db/locks.ts';
 import { type ChainId, chains } from '../../src/money/catalogue.ts';
-import { mintAccount } from '../cctp/accounts.ts';
+import { mintAccount } from '../accounts.ts';
 import type { FaucetAsset } from './tokens.ts';
 
 export interface Mint {

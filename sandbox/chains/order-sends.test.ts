@@ -1,6 +1,6 @@
 import { parseGwei } from 'viem';
 import { expect, test } from 'vitest';
-import { mintAccount } from '../cctp/accounts.ts';
+import { mintAccount } from '../accounts.ts';
 import { orderSends } from './order-sends.ts';
 
 const base = { chainId: 137, to: mintAccount.address, gas: 21_000n } as const;

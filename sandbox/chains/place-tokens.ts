@@ -1,5 +1,5 @@
 import { encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi, toHex, zeroHash } from 'viem';
-import { mintAccount } from '../cctp/accounts.ts';
+import { mintAccount } from '../accounts.ts';
 import { codeOf, mapped, type StorageWrite, setCode, setStorage, shortString, slotOf } from '../compiled-contracts.ts';
 import { contractCode, fiatTokenAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';

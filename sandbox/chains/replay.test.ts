@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type Hex, parseGwei } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { expect, test } from 'vitest';
-import { mintAccount } from '../cctp/accounts.ts';
+import { mintAccount } from '../accounts.ts';
 import { createEvmNode } from './evm-node.ts';
 import { result } from './execute-entry.ts';
 import type { JournalEntry } from './journal.ts';

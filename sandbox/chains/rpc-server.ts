@@ -5,8 +5,8 @@ import { type AttestationService, isForAttestations, serveAttestations } from '.
 import { closeServer, listenLocally } from '../local-server.ts';
 import type { RpcCall, RpcOutcome } from './evm-node.ts';
 import { limitCall, runsCode } from './limit-call.ts';
-import { findIntrusion, isJson, readBody } from './local-callers.ts';
 import type { LocalChain } from './local-chain.ts';
+import { explainForeignCaller, isJson, readBody } from './request-guard.ts';
 
 const mostInBatch = 100;
 
@@ -35,7 +35,7 @@ export async function startRpcServer({ chains, attestations, port, logger }: Rpc
   const byPath = new Map([...chains.values()].map((chain) => [chainPath(chain.id), chain]));
   let stopping = false;
   const server = createServer((request, response) => {
-    const intrusion = findIntrusion(request);
+    const intrusion = explainForeignCaller(request);
     if (intrusion !== undefined) {
       send(response, 403, failure(null, -32_600, intrusion));
       return;

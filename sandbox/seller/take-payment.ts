@@ -10,8 +10,8 @@ import {
   payment2,
   type Receipt,
   type X402Version,
-} from '../../src/x402/wire/payment.ts';
-import { sellerAccount } from '../cctp/accounts.ts';
+} from '../../src/x402/wire/messages.ts';
+import { sellerAccount } from '../accounts.ts';
 import type { Faucet } from '../chains/faucet.ts';
 
 export interface TakingParts {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { plainIssue } from '../../src/kernel/http/plain-issue.ts';
+import { describeIssue } from '../../src/kernel/http/describe-issue.ts';
 
 /** Supported UCP versions. The newest is at the usual path and links to the previous one. */
 export const newest = '2026-08-25';
@@ -29,7 +29,7 @@ export function readAs<Schema extends z.ZodType>(
   value: unknown,
   toError: (path: string, why: string) => Error,
 ): z.output<Schema> {
-  const parsed = schema.safeParse(value, { error: plainIssue });
+  const parsed = schema.safeParse(value, { error: describeIssue });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw toError(issue?.path.join('.') ?? '', issue?.message ?? 'cannot be read');

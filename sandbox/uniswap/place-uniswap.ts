@@ -2,7 +2,7 @@ import { concat, encodeFunctionData, type Hex, maxUint256, pad, parseAbi, toHex,
 import { uniswap, uniswapMulticall } from '../../src/chains/abi.ts';
 import { wrappedCoin } from '../../src/chains/wrapped-coin.ts';
 import { chains, coins, homeChain } from '../../src/money/catalogue.ts';
-import { marketMaker } from '../cctp/accounts.ts';
+import { marketMaker } from '../accounts.ts';
 import { readArtifact } from '../chains/contract-code.ts';
 import { createEvmNode, type EvmNode, type RpcCall } from '../chains/evm-node.ts';
 import { result } from '../chains/execute-entry.ts';

@@ -8,7 +8,7 @@ import { lockOwner } from '../ledger/require-live-key.ts';
 import { announceAccountChange } from './account-changes.ts';
 import { recordAccountChanged } from './account-events.ts';
 import { recordAudit } from './audit/record.ts';
-import { findId } from './find-account.ts';
+import { findAccountId } from './find-account.ts';
 import { mailReset } from './passwords/mail-reset.ts';
 import { issueResetToken, tokenMinutes } from './passwords/reset-token.ts';
 import { readProfile, setTier, tier as tierField } from './profile.ts';
@@ -34,7 +34,7 @@ export function addAccountCommands(
     .description('show an account')
     .action((who: string) =>
       withDatabase(async (db) => {
-        const id = await findId(db, who);
+        const id = await findAccountId(db, who);
         const profile = await readProfile(db, id);
         const { rows } = await db.query<{ at: Date | null }>('SELECT closed_at AS at FROM accounts WHERE id = $1', [
           id,
@@ -99,7 +99,7 @@ export function addAccountCommands(
 
 /** The change and its announcement are one commit, so running instances hear of it exactly when it takes effect. */
 async function change(db: Database, who: string, work: (tx: Transaction, id: bigint) => Promise<void>): Promise<void> {
-  const id = await findId(db, who);
+  const id = await findAccountId(db, who);
   await db.transaction(async (tx) => {
     await work(tx, id);
     await announceAccountChange(tx, id);
@@ -138,7 +138,7 @@ export function addResetCommand(account: Command, { withDatabase, withSecrets, s
 }
 
 async function findWithEmail(db: Database, who: string): Promise<{ readonly id: bigint; readonly email: string }> {
-  const id = await findId(db, who);
+  const id = await findAccountId(db, who);
   const { rows } = await db.query<{ email: string | null }>('SELECT email FROM accounts WHERE id = $1', [id]);
   const email = rows[0]?.email ?? undefined;
   if (email === undefined)

@@ -11,7 +11,7 @@ import { accountEvents } from './account-events.ts';
 import { closeAccount } from './closing/close-account.ts';
 import { accountClosing, beforeAccountClosing, underWay } from './closing/on-account-closing.ts';
 import { addAccountCommands, addResetCommand } from './commands.ts';
-import { askEmailChange, confirmEmailChange } from './emails/ask-email-change.ts';
+import { askEmailChange, confirmEmailChange } from './emails/change-email.ts';
 import { addGiveKeyCommand, addKeyCommands } from './keys/key-commands.ts';
 import type { KeyIdleness } from './keys/key-lifetime.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
@@ -20,7 +20,7 @@ import { changePassword } from './passwords/change-password.ts';
 import { confirmReset } from './passwords/confirm-reset.ts';
 import { askReset, type MailResetParts, mailResetHandler, type ResetLimits } from './passwords/mail-reset.ts';
 import { createPasswords, type PasswordCost } from './passwords/passwords.ts';
-import { createNoteFailure } from './passwords/require-password.ts';
+import { createFailureRecorder } from './passwords/require-password.ts';
 import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
 import { createRegister, type WalletSource } from './register.ts';
 import { accountRoutes } from './routes.ts';
@@ -144,7 +144,7 @@ export const accounts: Feature<{
     const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
     const passwords = createPasswords(passwordCost);
     const throttle = createSignInThrottle({ limiter, rateLimits, passwords, longestDelayMs, clock });
-    const noteFailure = createNoteFailure({ db, limiter });
+    const noteFailure = createFailureRecorder({ db, limiter });
     const signIn = { db, secrets, passwords, throttle, noteFailure };
     return accountRoutes({
       db,

@@ -30,7 +30,7 @@ export async function findAccount(db: Queryable, by: AccountIdentifier): Promise
 }
 
 /** For operator commands: by handle or email, verified or not. */
-export async function findId(db: Queryable, who: string): Promise<bigint> {
+export async function findAccountId(db: Queryable, who: string): Promise<bigint> {
   const result = await db.query<{ id: bigint }>(
     'SELECT id FROM accounts WHERE handle = upper($1) OR email = lower($1)',
     [who],

@@ -1,11 +1,11 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/db/database.ts';
-import type { RateLimitConfig } from '../kernel/rate-limit/rate-limit-config.ts';
+import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
-import type { Once } from '../ledger/idempotency.ts';
+import type { RunOnce } from '../ledger/idempotency.ts';
 import type { AccountChanges } from './account-changes.ts';
 import type { Closed, Closing } from './closing/close-account.ts';
-import type { EmailAsked, EmailConfirmation, EmailWish } from './emails/ask-email-change.ts';
+import type { EmailAsked, EmailConfirmation, EmailWish } from './emails/change-email.ts';
 import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
 import type { PasswordChange, PasswordSet } from './passwords/change-password.ts';
 import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
@@ -14,12 +14,12 @@ import type { Verification } from './verification.ts';
 
 export interface AccountParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly register: (registration: Registration) => Promise<Registered>;
   readonly changes: AccountChanges;
   readonly verification: Verification;
-  readonly rateLimits: RateLimitConfig;
+  readonly rateLimits: RateLimits;
   readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
   readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
   readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;

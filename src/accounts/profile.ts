@@ -3,13 +3,13 @@ import { countToday } from '../kernel/daily-caps/count-today.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { limitOfTier } from '../kernel/http/rate-limits.ts';
-import type { RateLimitConfig } from '../kernel/rate-limit/rate-limit-config.ts';
+import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { type ChangedField, recordAccountChanged } from './account-events.ts';
-import { orRefuse, readShippingAddress } from './addresses/shipping-address.ts';
+import { readShippingAddress, requireAddress } from './addresses/shipping-address.ts';
 import { type AuditActor, recordAudit } from './audit/record.ts';
-import { tellOwner } from './tell-owner.ts';
+import { mailOwner } from './mail-owner.ts';
 import type { Verification } from './verification.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
@@ -33,7 +33,7 @@ export async function setTier(
   return true;
 }
 
-export function describeLimit(limits: RateLimitConfig, of: Caller['tier']): string {
+export function describeLimit(limits: RateLimits, of: Caller['tier']): string {
   const limit = limitOfTier(limits, of);
   return limit === 0 ? 'unlimited' : `${limit} requests per minute`;
 }
@@ -154,7 +154,7 @@ export async function updateProfile(
     );
     // An unreadable address is refused while its owner is present, instead of later when an agent buys.
     if (change.shippingAddress) {
-      orRefuse(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
+      requireAddress(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
     }
     const {
       name,
@@ -224,7 +224,7 @@ async function tellOfAddress(
 ): Promise<void> {
   const details = { from: before, to: address };
   await recordAudit(tx, { accountId, action: 'withdrawal_address.default_changed', by, details });
-  await tellOwner(tx, secrets, accountId, {
+  await mailOwner(tx, secrets, accountId, {
     subject: 'Your withdrawal address was changed',
     text: `Until now, withdrawals without an address went to ${before ?? 'no address'}. From now on they go to ${address ?? 'no address'}.`,
   });

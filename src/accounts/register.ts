@@ -3,7 +3,7 @@ import type { NewWallet, WalletProvider } from '../custody/wallets/provider.ts';
 import { capReached, dailyCaps } from '../kernel/daily-caps/count-today.ts';
 import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
 import { type Database, type Queryable, type Transaction, violates } from '../kernel/db/database.ts';
-import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown } from '../kernel/db/errors.ts';
 import { limitsPerNetwork, networksOf } from '../kernel/http/client-address.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
@@ -13,13 +13,13 @@ import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { recordAudit } from './audit/record.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount } from './insert-account.ts';
-import { tellEndOfKey } from './keys/key-lifetime.ts';
+import { formatKeyEnd } from './keys/key-lifetime.ts';
 import { type IssuedKey, issueKey } from './keys/make-key.ts';
-import { countMessage } from './messages/daily-caps.ts';
+import { mailNewSignIn } from './mail-owner.ts';
+import { countMessage } from './messages/message-limits.ts';
 import { isTooCommon } from './passwords/common-passwords.ts';
 import type { Passwords } from './passwords/passwords.ts';
 import type { PasswordGuard } from './passwords/require-password.ts';
-import { tellOfSignIn } from './tell-owner.ts';
 import type { Verification } from './verification.ts';
 
 interface CountedRegistration {
@@ -178,7 +178,7 @@ async function signIn(
     await refuseStale(tx, account);
     await countSignIn(tx, logger, account, ip);
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
-    await tellOfSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
+    await mailNewSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
     const by = { keyId: issued.id, address: ip };
     await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
     return issued;
@@ -257,5 +257,5 @@ async function createAccount(parts: RegisterParts, account: NewAccount): Promise
 
 function answerKey({ apiKey, createdAt, expiresAt }: IssuedKey, idleMs: number) {
   const times = { expiresAt, lastUsedAt: null, createdAt };
-  return { apiKey, keyExpiresAt: tellEndOfKey(times, { idleMs }) };
+  return { apiKey, keyExpiresAt: formatKeyEnd(times, { idleMs }) };
 }

@@ -8,7 +8,7 @@ import { recordAccountChanged } from './account-events.ts';
 import { type AuditActor, recordAudit } from './audit/record.ts';
 import { accountErrors } from './errors.ts';
 import { countryOf } from './fields.ts';
-import { countMessage, type DailyLimits } from './messages/daily-caps.ts';
+import { countMessage, type DailyLimits } from './messages/message-limits.ts';
 import { postMessage } from './messages/outbox.ts';
 
 export const codeMinutes = 15;

@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
-import { type GivenCommand, noteCommand, operatorName, recordAudit } from '../accounts/audit/record.ts';
+import { type GivenCommand, operatorName, recordAudit, recordCommand } from '../accounts/audit/record.ts';
 import { type Database, isUnavailable } from '../kernel/db/database.ts';
-import { OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown } from '../kernel/db/errors.ts';
 import type { CommandTools } from '../kernel/feature.ts';
 import { createLogger, type Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { rotateSecret } from '../kernel/secrets/rotate-secret.ts';
-import type { Config } from './config.ts';
 import type { CommandOptions } from './custody.ts';
+import { migrateDatabase, openStore, openStoreDatabase, openStoreSecrets } from './database.ts';
+import { explainForeignSchema } from './explain-foreign-schema.ts';
 import { features } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
 import { hooksOf, type ListedFeature, ownSettings, sagasOf, sealedOf } from './listed-feature.ts';
 import type { Roles, RunningPaywright } from './main.ts';
 import type { CommandParts } from './parts.ts';
-import { migrateDatabase, openStore, openStoreDatabase, openStoreSecrets } from './prepare-database.ts';
-import { readConfig } from './read-config.ts';
+import { readSettings } from './read-settings.ts';
 import { askOnTerminal, resetSandbox } from './reset-sandbox.ts';
-import { tellToStartOver } from './start-over.ts';
+import type { ServiceSettings } from './settings.ts';
 
 interface RotationOptions {
-  readonly config: Config;
+  readonly config: ServiceSettings;
   readonly db: Database;
   readonly url: string;
   readonly features: readonly ListedFeature[];
@@ -72,7 +72,7 @@ export async function main(
     .action(() =>
       withStore(list, async ({ config, url, logger }) => {
         await migrateDatabase({ config, url, features: list, logger, say }).catch((error: unknown) => {
-          throw tellToStartOver(error, config);
+          throw explainForeignSchema(error, config);
         });
       }),
     );
@@ -124,7 +124,7 @@ export async function main(
 }
 
 async function run(roles: Roles, startedBy: number, list: readonly ListedFeature[]): Promise<void> {
-  const config = readConfig(process.env, list);
+  const config = readSettings(process.env, list);
   const logger = createLogger(config.logLevel);
   // Loaded late, so that a wrong setting is reported at once and other commands do not load it.
   const { runPaywright } = await import('./main.ts');
@@ -173,7 +173,7 @@ function toolsFor(
   return {
     withDatabase: (work) =>
       withStore(list, async ({ db, config }) => {
-        await noteCommand(db, operator, given());
+        await recordCommand(db, operator, given());
         await work(db, ownSettings(config, feature));
       }),
     withSecrets: (work) =>
@@ -181,7 +181,7 @@ function toolsFor(
         const { db, config } = store;
         const { secrets, close } = await openStoreSecrets(store, list);
         try {
-          await noteCommand(db, operator, given());
+          await recordCommand(db, operator, given());
           await work({ db, secrets }, ownSettings(config, feature));
         } finally {
           await close();
@@ -189,7 +189,7 @@ function toolsFor(
       }),
     withMoney: (work) =>
       withCustody(list, async (parts, config) => {
-        await noteCommand(parts.db, operator, given());
+        await recordCommand(parts.db, operator, given());
         await work(parts, ownSettings(config, feature));
       }),
     say,
@@ -202,7 +202,7 @@ function toolsFor(
 type OpenedStore = Omit<CommandOptions, 'features'>;
 
 async function withStore(list: readonly ListedFeature[], work: (store: OpenedStore) => Promise<void>): Promise<void> {
-  const config = readConfig(process.env, list);
+  const config = readSettings(process.env, list);
   const logger = createLogger('error');
   const store = await openStore({ config, logger, say: () => {}, mayJoin: true });
   const db = openStoreDatabase(store, config, logger);
@@ -216,7 +216,7 @@ async function withStore(list: readonly ListedFeature[], work: (store: OpenedSto
 
 async function withCustody(
   list: readonly ListedFeature[],
-  work: (parts: CommandParts, config: Config) => Promise<void>,
+  work: (parts: CommandParts, config: ServiceSettings) => Promise<void>,
 ): Promise<void> {
   await withStore(list, async (store) => {
     const { openCommandParts } = await import('./custody.ts');
@@ -246,7 +246,7 @@ function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-function welcome({ mode, dataDir, databaseUrl }: Config, publicUrl: string): string {
+function welcome({ mode, dataDir, databaseUrl }: ServiceSettings, publicUrl: string): string {
   if (mode === 'live') return `Paywright is live at ${publicUrl}/api`;
   return `
   Paywright is ready. This is a sandbox: the money is not real.

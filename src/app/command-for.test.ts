@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { commandFor } from './start-over.ts';
+import { commandFor } from './explain-foreign-schema.ts';
 
 test.each([
   [resolve('.paywright'), 'npm start'],

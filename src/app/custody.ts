@@ -15,12 +15,12 @@ import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import { type ChainId, chains, homeChain } from '../money/catalogue.ts';
-import type { Config } from './config.ts';
+import { openStoreSecrets } from './database.ts';
 import { features as listed } from './features.ts';
 import { type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import type { CommandParts } from './parts.ts';
-import { openStoreSecrets } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
+import type { ServiceSettings } from './settings.ts';
 
 /** The chains and the wallet provider that holds the keys. */
 export interface Custody {
@@ -33,7 +33,7 @@ export interface Custody {
 }
 
 export interface CustodyParts {
-  readonly config: Config;
+  readonly config: ServiceSettings;
   readonly db: Database;
   readonly secrets: Secrets;
   readonly logger: Logger;
@@ -53,7 +53,7 @@ export async function openCustody(parts: CustodyParts): Promise<Custody> {
 }
 
 function withCeilings(
-  config: Config,
+  config: ServiceSettings,
   settings: ReadonlyMap<ChainId, NetworkSettings>,
 ): ReadonlyMap<ChainId, NetworkSettings> {
   const { feeCeilings } = settingsOf(config, treasuryFeature);
@@ -92,7 +92,7 @@ async function chooseProvider(parts: CustodyParts, networks: Networks) {
 /** About once per block, and within the limits of free RPC endpoints. */
 const livePollMs = 4_000;
 
-async function liveChains({ rpcUrls, eurcOnPolygon }: Config): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
+async function liveChains({ rpcUrls, eurcOnPolygon }: ServiceSettings): Promise<ReadonlyMap<ChainId, NetworkSettings>> {
   const settings = Array.from(
     rpcUrls,
     async ([id, urls]): Promise<[ChainId, NetworkSettings]> => [
@@ -110,7 +110,7 @@ async function liveChains({ rpcUrls, eurcOnPolygon }: Config): Promise<ReadonlyM
 }
 
 export interface CommandOptions {
-  readonly config: Config;
+  readonly config: ServiceSettings;
   readonly logger: Logger;
   readonly url: string;
   readonly db: Database;

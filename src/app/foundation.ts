@@ -1,7 +1,7 @@
 import type { CallLimits } from '../custody/adapters/circle/circle-client.ts';
 import { createDenyList } from '../custody/adapters/deny-list/deny-list.ts';
 import { denyList } from '../custody/adapters/deny-list/feature.ts';
-import { wakeStep } from '../custody/steps/chain-step.ts';
+import { wakeSagaOf } from '../custody/steps/chain-step.ts';
 import { treasury } from '../custody/treasury/feature.ts';
 import { createGasCosts, freeGas, type GasCosts, type GasCostsParts } from '../custody/treasury/gas-costs.ts';
 import { createSilentChains } from '../custody/watch/silent-chains.ts';
@@ -31,16 +31,16 @@ import { merchantPlatforms } from '../shopping/adapters/platforms.ts';
 import { createUcpCheckouts } from '../shopping/adapters/ucp/checkout/shop-checkouts.ts';
 import { createAgentKey } from '../shopping/search/agent.ts';
 import { openShopping } from '../shopping/search/open-shopping.ts';
-import type { Config } from './config.ts';
 import { openCustody } from './custody.ts';
+import { openStore, openStoreDatabase, openStoreSecrets, prepareDatabase } from './database.ts';
+import { explainForeignSchema } from './explain-foreign-schema.ts';
 import { features as listed } from './features.ts';
 import { eventsOf, hooksOf, type ListedFeature, sagasOf, settingsOf } from './listed-feature.ts';
 import type { Parts } from './parts.ts';
-import { openStore, openStoreDatabase, openStoreSecrets, prepareDatabase } from './prepare-database.ts';
 import { loadSandbox } from './sandbox.ts';
 import { sandbox as sandboxFeature } from './sandbox-feature.ts';
 import type { OpenSandbox } from './sandbox-port.ts';
-import { tellToStartOver } from './start-over.ts';
+import type { ServiceSettings } from './settings.ts';
 
 /** What a process measures of itself. Parts that open later add theirs. */
 interface Meters {
@@ -53,7 +53,7 @@ interface Meters {
 }
 
 /** Undefined when metrics are off; then nothing is measured. */
-function openMeters(config: Config): Meters | undefined {
+function openMeters(config: ServiceSettings): Meters | undefined {
   if (settingsOf(config, metrics) === undefined) return undefined;
   return { requests: createRequestMeter(), batches: createBatchMeter(), pools: new Map(), more: [], ports: [] };
 }
@@ -61,7 +61,7 @@ function openMeters(config: Config): Meters | undefined {
 /** The parts that every role and every feature use. */
 export interface Foundation extends Parts {
   readonly features: readonly ListedFeature[];
-  readonly config: Config;
+  readonly config: ServiceSettings;
   readonly say: (line: string) => void;
   readonly url: string;
   /** Sets the public URL from the actual port, unless the operator has configured one. */
@@ -73,7 +73,7 @@ export interface Foundation extends Parts {
 }
 
 export interface FoundationOptions {
-  readonly config: Config;
+  readonly config: ServiceSettings;
   readonly logger: Logger;
   /** Progress for the person at the terminal. */
   readonly say: (line: string) => void;
@@ -89,7 +89,7 @@ export interface FoundationOptions {
 }
 
 /** Opens the shared parts in order. Every opened part is in `closers`, even if a later one fails. */
-export async function layFoundation(options: FoundationOptions): Promise<Foundation> {
+export async function openFoundation(options: FoundationOptions): Promise<Foundation> {
   const { config, logger, say, mayJoin, closers, checkpoint = noCheckpoint, circleLimits } = options;
   const { features = listed } = options;
   const events = eventsOf(features);
@@ -99,7 +99,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   await claimDatabase(store.url, config.mode);
   await prepareDatabase(store.url, { features, logger, patience: { ...usualPatience, say } }).catch(
     (error: unknown) => {
-      throw tellToStartOver(error, config);
+      throw explainForeignSchema(error, config);
     },
   );
   const db = openStoreDatabase(store, config, logger);
@@ -208,7 +208,7 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
     events,
     sagas: sagasOf(features),
     gatherHook: hooksOf(features),
-    onTransaction: wakeStep,
+    onTransaction: wakeSagaOf,
     publicUrl: () => publicUrl,
     listensOn(port) {
       publicUrl ||= `http://127.0.0.1:${port}`;
@@ -218,14 +218,14 @@ export async function layFoundation(options: FoundationOptions): Promise<Foundat
   };
 }
 
-function openGasCosts(config: Config, parts: Pick<GasCostsParts, 'networks' | 'market'>): GasCosts {
+function openGasCosts(config: ServiceSettings, parts: Pick<GasCostsParts, 'networks' | 'market'>): GasCosts {
   if (config.mode === 'sandbox' && !settingsOf(config, sandboxFeature).chargeGas) return freeGas;
   const { untradedInUsdc } = settingsOf(config, treasury);
   return createGasCosts({ ...parts, untradedInUsdc, clock: monotonicClock });
 }
 
 /** The on-ramps of funding links: the sandbox's card company, and those that the operator has configured. */
-function openOnRamps(config: Config, sandbox: OpenSandbox | undefined): readonly OnRamp[] {
+function openOnRamps(config: ServiceSettings, sandbox: OpenSandbox | undefined): readonly OnRamp[] {
   const clock = systemClock;
   const [toCoinbase, toMoonPay] = [settingsOf(config, coinbase), settingsOf(config, moonpay)];
   return [
@@ -236,7 +236,7 @@ function openOnRamps(config: Config, sandbox: OpenSandbox | undefined): readonly
 }
 
 /** Logs every setting that the operator should look at, although the service starts with it. */
-async function warnOperator(db: Queryable, { mode, warnings }: Config, logger: Logger): Promise<void> {
+async function warnOperator(db: Queryable, { mode, warnings }: ServiceSettings, logger: Logger): Promise<void> {
   for (const sentence of warnings) logger.warn(sentence);
   if (mode !== 'live') return;
   const { rows } = await db.query<{ isSuperuser: boolean }>(

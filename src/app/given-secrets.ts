@@ -2,11 +2,11 @@ import { readFileSync, statSync } from 'node:fs';
 import type { Database } from '../kernel/db/database.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { GivenSecrets } from '../kernel/secrets/open-secrets.ts';
-import type { Config, SecretSetting } from './config.ts';
 import { loadSandbox } from './sandbox.ts';
+import type { SecretSetting, ServiceSettings } from './settings.ts';
 
 /** The operator's secrets. A sandbox without one makes its own. */
-export async function readGivenSecrets(config: Config, db: Database): Promise<GivenSecrets> {
+export async function readGivenSecrets(config: ServiceSettings, db: Database): Promise<GivenSecrets> {
   const old = readSecret(config.oldSecret);
   const next = readSecret(config.nextSecret);
   const current = readSecret(config.secret);

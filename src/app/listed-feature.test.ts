@@ -5,7 +5,7 @@ import { defineHook } from '../kernel/hook.ts';
 import { defineSettings } from '../kernel/settings.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { hooksOf, type ListedFeature } from './listed-feature.ts';
-import { readConfig } from './read-config.ts';
+import { readSettings } from './read-settings.ts';
 
 interface Crystal {
   readonly ball: string;
@@ -53,7 +53,7 @@ test('a feature reads its own settings and no others', () => {
   const painter: Feature<{ settings: { readonly colour: string } }> = { name: 'painter', settings };
   // @ts-expect-error its settings hold no size
   const tailor: Feature<{ settings: { readonly size: number } }> = { name: 'tailor', settings };
-  const config = readConfig({}, [painter, tailor]);
+  const config = readSettings({}, [painter, tailor]);
   expect(config.settings.get('painter')).toEqual({ colour: 'red' });
 });
 

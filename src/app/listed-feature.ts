@@ -1,12 +1,12 @@
 import type { Feature } from '../kernel/feature.ts';
 import type { GatherHook } from '../kernel/hook.ts';
-import { refuseTwice } from '../kernel/refusal.ts';
+import { refuseDuplicates } from '../kernel/refusal.ts';
 import type { Saga } from '../kernel/sagas/define-saga.ts';
 import { allSealed, type Sealed } from '../kernel/secrets/sealed.ts';
 import type { Settings } from '../kernel/settings.ts';
 import type { EventType } from '../ledger/event-types.ts';
-import type { Config } from './config.ts';
 import type { CommandParts, PageParts, Parts, ServingParts, WorkingParts } from './parts.ts';
+import type { ServiceSettings } from './settings.ts';
 
 /** Everything that a feature can receive. Its settings are its own: only `ownSettings` returns them. */
 interface Given {
@@ -29,21 +29,21 @@ export interface ListedFeature extends Omit<Feature<Given>, 'settings' | 'events
 
 /** A feature's settings, for code that knows their type. */
 export function settingsOf<Own>(
-  config: Config,
+  config: ServiceSettings,
   { name }: { readonly name: string; readonly settings?: Settings<Own> },
 ): Own {
   return config.settings.get(name) as Own;
 }
 
 /** A feature's settings, for the feature itself. */
-export function ownSettings(config: Config, { name }: ListedFeature): never {
+export function ownSettings(config: ServiceSettings, { name }: ListedFeature): never {
   return config.settings.get(name) as never;
 }
 
 /** Calls each feature with its own settings and concatenates the results. */
 export function gather<Item>(
   features: readonly ListedFeature[],
-  config: Config,
+  config: ServiceSettings,
   ask: (feature: ListedFeature, settings: never) => readonly Item[] | undefined,
 ): Item[] {
   return features.flatMap((feature) => ask(feature, ownSettings(config, feature)) ?? []);
@@ -51,7 +51,7 @@ export function gather<Item>(
 
 export function eventsOf(features: readonly ListedFeature[]): readonly EventType[] {
   const events = features.flatMap((feature) => feature.events ?? []);
-  refuseTwice(
+  refuseDuplicates(
     'event',
     events.map(({ name }) => name),
   );
@@ -60,7 +60,7 @@ export function eventsOf(features: readonly ListedFeature[]): readonly EventType
 
 export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
   const sagas = features.flatMap((feature) => feature.sagas ?? []).map(({ saga }) => saga);
-  refuseTwice(
+  refuseDuplicates(
     'saga',
     sagas.map(({ name }) => name),
   );

@@ -10,18 +10,18 @@ import { createCollector } from '../kernel/metrics/collect.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
 import { startOperatorServer } from '../kernel/metrics/operator-server.ts';
 import { poolMetrics, processMetrics } from '../kernel/metrics/process-metrics.ts';
-import { refuseTwice } from '../kernel/refusal.ts';
+import { refuseDuplicates } from '../kernel/refusal.ts';
 import { createSagaRunner } from '../kernel/sagas/run-saga.ts';
 import { chainIds } from '../money/catalogue.ts';
 import { createIris } from '../payments/bridge/adapters/iris/iris.ts';
 import type { Attestations } from '../payments/bridge/attestations.ts';
 import { turnsPerSource } from '../payments/bridge/await-attestation.ts';
-import type { Config } from './config.ts';
-import { type Foundation, type FoundationOptions, layFoundation } from './foundation.ts';
+import { type Foundation, type FoundationOptions, openFoundation } from './foundation.ts';
 import { gather, ownSettings, settingsOf } from './listed-feature.ts';
 import type { WorkingParts } from './parts.ts';
 import { loadSandbox } from './sandbox.ts';
 import { startServing } from './serving.ts';
+import type { ServiceSettings } from './settings.ts';
 
 /**
  * Sagas mostly wait for their chain and for commits, so more of them run at once than of other jobs. Shops are many,
@@ -58,7 +58,7 @@ async function startWorking(foundation: Foundation): Promise<Worker> {
     ...sagas.jobs(new Set([...chainIds, ...foundation.sagas.flatMap(({ ownLanes = [] }) => ownLanes)])),
   ];
   const schedules = gather(features, config, (feature, settings) => feature.schedules?.(parts, settings));
-  refuseTwice(
+  refuseDuplicates(
     'job',
     [...handlers, ...schedules.map(({ handler }) => handler)].map(({ job }) => job.name),
   );
@@ -117,7 +117,7 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
   try {
     if (roles.serve) await refuseTakenPort(config);
     await refuseTakenOperatorPort(config);
-    const foundation = await layFoundation({ ...options, mayJoin: !roles.serve, closers });
+    const foundation = await openFoundation({ ...options, mayJoin: !roles.serve, closers });
     const work = roles.work ? await startWorking(foundation) : undefined;
     const publicUrl = roles.serve
       ? await startServing(foundation, { worker: work, passwordCost: options.passwordCost })
@@ -130,7 +130,7 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
 }
 
 /** Fails early when the operator's port is unavailable. */
-async function refuseTakenOperatorPort(config: Config): Promise<void> {
+async function refuseTakenOperatorPort(config: ServiceSettings): Promise<void> {
   const address = settingsOf(config, metrics);
   if (address === undefined) return;
   await refuseTakenPort({ ...address, names: { host: 'OPERATOR_HOST', port: 'OPERATOR_PORT' } });

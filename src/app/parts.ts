@@ -5,7 +5,7 @@ import type { WalletSource } from '../accounts/register.ts';
 import type { Networks, SilentChains } from '../chains/network.ts';
 import type { CirclePages, CircleWork } from '../custody/adapters/circle/feature.ts';
 import type { Screening } from '../custody/limits/allow-list.ts';
-import type { Brakes } from '../custody/limits/brakes.ts';
+import type { OutgoingLimits } from '../custody/limits/outgoing-limits.ts';
 import type { GasCosts } from '../custody/treasury/gas-costs.ts';
 import type { SeedRotation, UnknownTransactions, WalletProvider } from '../custody/wallets/provider.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -17,14 +17,14 @@ import type { Logger } from '../kernel/log/logger.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Parser } from '../kernel/parser/parser.ts';
 import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
-import type { RateLimitConfig } from '../kernel/rate-limit/rate-limit-config.ts';
+import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
 import type { Checkpoint } from '../kernel/sagas/checkpoint.ts';
 import type { Saga } from '../kernel/sagas/define-saga.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { Mode } from '../kernel/settings.ts';
 import type { SigningKey } from '../kernel/signing/signing-key.ts';
 import type { EventType } from '../ledger/event-types.ts';
-import type { Once } from '../ledger/idempotency.ts';
+import type { RunOnce } from '../ledger/idempotency.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Market } from '../money/market.ts';
 import type { Attestations } from '../payments/bridge/attestations.ts';
@@ -61,7 +61,7 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
   /** Sanctioned addresses, which must not send or receive money. */
   readonly screening: Screening;
   /** Limits and delays for outgoing payments. */
-  readonly brakes: Brakes;
+  readonly brakes: OutgoingLimits;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly checkpoint: Checkpoint;
@@ -78,9 +78,9 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
 
 /** For a process that serves requests. */
 export interface ServingParts extends Parts {
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly limiter: RateLimiter;
-  readonly rateLimits: RateLimitConfig;
+  readonly rateLimits: RateLimits;
   readonly accountChanges: AccountChanges;
   /** Only set by tests. */
   readonly passwordCost: PasswordCost | undefined;

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { metrics } from '../kernel/metrics/feature.ts';
 import type { Given } from '../kernel/settings.ts';
 import { settingsOf } from './listed-feature.ts';
-import { readConfig } from './read-config.ts';
+import { readSettings } from './read-settings.ts';
 
 /** What live mode has against these settings, among all that is missing here. */
 function refusedLive(env: Given): string {
   try {
-    readConfig({ ...env, PAYWRIGHT_MODE: 'live' });
+    readSettings({ ...env, PAYWRIGHT_MODE: 'live' });
     return '';
   } catch (error) {
     return (error as Error).message;
@@ -15,13 +15,13 @@ function refusedLive(env: Given): string {
 }
 
 test('the metrics are off until they have a port, and then on this machine alone', () => {
-  expect(settingsOf(readConfig({}), metrics)).toBeUndefined();
-  expect(settingsOf(readConfig({ OPERATOR_HOST: '0.0.0.0' }), metrics)).toBeUndefined();
-  expect(settingsOf(readConfig({ OPERATOR_PORT: '9402' }), metrics)).toEqual({ host: '127.0.0.1', port: 9402 });
+  expect(settingsOf(readSettings({}), metrics)).toBeUndefined();
+  expect(settingsOf(readSettings({ OPERATOR_HOST: '0.0.0.0' }), metrics)).toBeUndefined();
+  expect(settingsOf(readSettings({ OPERATOR_PORT: '9402' }), metrics)).toEqual({ host: '127.0.0.1', port: 9402 });
   for (const port of ['x', '-1', '65536', '1.5']) {
-    expect(() => readConfig({ OPERATOR_PORT: port })).toThrow('OPERATOR_PORT must be a whole number from 0 to 65535');
+    expect(() => readSettings({ OPERATOR_PORT: port })).toThrow('OPERATOR_PORT must be a whole number from 0 to 65535');
   }
-  expect(() => readConfig({ OPERATOR_OPEN: 'perhaps' })).toThrow('OPERATOR_OPEN must be yes or no');
+  expect(() => readSettings({ OPERATOR_OPEN: 'perhaps' })).toThrow('OPERATOR_OPEN must be yes or no');
 });
 
 test('live mode tells the metrics to other machines only when the operator says so', () => {

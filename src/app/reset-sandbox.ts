@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Refusal } from '../kernel/refusal.ts';
+import { commandFor } from './explain-foreign-schema.ts';
 import type { ListedFeature } from './listed-feature.ts';
-import { readConfig } from './read-config.ts';
+import { readSettings } from './read-settings.ts';
 import { loadSandbox } from './sandbox.ts';
-import { commandFor } from './start-over.ts';
 
 export interface ResetOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -19,7 +19,7 @@ export async function resetSandbox({ env, features, say, confirm }: ResetOptions
   if (env['PAYWRIGHT_MODE'] === 'live') {
     throw new Refusal('PAYWRIGHT_MODE is live, and only a sandbox can be reset. Nothing was deleted.');
   }
-  const { mode, dataDir, databaseUrl } = readConfig(env, features);
+  const { mode, dataDir, databaseUrl } = readSettings(env, features);
   if (databaseUrl !== undefined) {
     throw new Refusal(
       `The sandbox is in your database (DATABASE_URL), which this command does not delete. Drop that database and create it again (the orders of its demo shop are below ${join(dataDir, 'databases')}), or unset DATABASE_URL to reset the sandbox in ${dataDir}.`,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { startAccountChanges } from '../accounts/account-changes.ts';
 import { accounts } from '../accounts/feature.ts';
-import { createKeyRing, createKeyUses } from '../accounts/keys/key-ring.ts';
+import { createKeyCache, createKeyUses } from '../accounts/keys/key-cache.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../kernel/clock.ts';
 import { addHealth, createReadiness } from '../kernel/http/health.ts';
@@ -34,7 +34,7 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
 
   const uses = createKeyUses({ db, logger });
   closers.push(() => uses.stop());
-  const keyRing = createKeyRing({
+  const keyRing = createKeyCache({
     db,
     secrets,
     mayRemember: () => accountChanges.connected,

@@ -1,7 +1,7 @@
 import { decodeFunctionData, type Hex } from 'viem';
 import { describe, expect, it } from 'vitest';
 import { multicallAbi, tokenAbi } from './abi.ts';
-import { encodeSubmission, judge } from './authorization.ts';
+import { encodeSubmission, fateOf } from './authorization.ts';
 
 describe('what has become of an authorization', () => {
   it.each([
@@ -10,7 +10,7 @@ describe('what has become of an authorization', () => {
     ['may still be used', { used: false, blockTime: 99n }, 'open'],
     ['can be used no more, from the very second on', { used: false, blockTime: 100n }, 'lapsed'],
   ] as const)('%s', (_, at, fate) => {
-    expect(judge({ validBefore: 100n }, at)).toBe(fate);
+    expect(fateOf({ validBefore: 100n }, at)).toBe(fate);
   });
 });
 

@@ -102,7 +102,7 @@ export type Fate = 'moved' | 'lapsed' | 'open';
  * in a final block at or after `validBefore` can never be used, because block times only rise. Otherwise it is open:
  * signing another one now could move the money twice.
  */
-export function judge(
+export function fateOf(
   { validBefore }: Pick<Authorization, 'validBefore'>,
   at: { readonly used: boolean; readonly blockTime: bigint },
 ): Fate {

@@ -10,8 +10,8 @@ import {
   isCurrency,
 } from '../money/catalogue.ts';
 import { multicallAddress } from './abi.ts';
-import { discreetHttp } from './discreet-transport.ts';
 import { type FeeCeiling, usualCeiling } from './gas-fee-ceiling.ts';
+import { redactingHttp } from './redacting-transport.ts';
 import { joinWitnesses, type Witness } from './witness.ts';
 
 /** The chains that no instance has reached for a while, so that requests which need one can be refused at once. */
@@ -88,7 +88,7 @@ export function createNetworks(settings: ReadonlyMap<ChainId, NetworkSettings>):
 
 function createNetwork(id: ChainId, settings: NetworkSettings): Network {
   const { confirmations, pollMs, tokens = [], feeCeiling = usualCeiling(id), letTimePass, onBlock } = settings;
-  const { transport = discreetHttp, witness = joinWitnesses(settings.urls.map((url) => ({ url, addresses: [] }))) } =
+  const { transport = redactingHttp, witness = joinWitnesses(settings.urls.map((url) => ({ url, addresses: [] }))) } =
     settings;
   const known = settings.urls.filter((url) => witness(url) !== undefined);
   const unknown = settings.urls.filter((url) => witness(url) === undefined);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { isUndone, OutcomeUnknown } from '../kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown, wasRejected } from '../kernel/db/errors.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { createHistogram, defineMetrics, type MetricSource } from '../kernel/metrics/metric.ts';
 import type { AccountId } from './account-id.ts';
@@ -254,7 +254,7 @@ function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolea
  * lost connection.
  */
 function refusal(error: unknown): pg.DatabaseError | undefined {
-  return isUndone(error) ? error : undefined;
+  return wasRejected(error) ? error : undefined;
 }
 
 /** Out of disk, memory or time, or a read-only standby: no single posting is at fault. */

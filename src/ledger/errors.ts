@@ -1,4 +1,4 @@
-import { TryAgain } from '../kernel/db/outcome-unknown.ts';
+import { TryAgain } from '../kernel/db/errors.ts';
 
 /** The posting queue is full. Nothing was written, so the caller may retry. */
 export class LedgerBusy extends TryAgain {

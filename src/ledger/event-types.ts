@@ -20,12 +20,12 @@ export interface EventType {
 /** The default data of an event: the amounts, and the posting's details. */
 export function describePosting(posting: Posted): Readonly<Record<string, unknown>> {
   const { fee } = posting;
-  return { ...describeMoney(posting), ...(fee.atomic > 0n && { fee: figure(fee) }), ...detailsOf(posting) };
+  return { ...describeMoney(posting), ...(fee.atomic > 0n && { fee: jsonAmount(fee) }), ...detailsOf(posting) };
 }
 
 /** The amount before the fee, as in the history. */
 export function describeMoney({ id, amount }: Posted): Readonly<Record<string, unknown>> {
-  return { transferId: id, amount: figure(amount), currency: amount.asset };
+  return { transferId: id, amount: jsonAmount(amount), currency: amount.asset };
 }
 
 export function detailsOf({ details }: Posted): object {
@@ -36,7 +36,7 @@ export function detailsOf({ details }: Posted): object {
  * A number if it is exact, which holds up to fifteen digits; otherwise text, so that nothing is rounded. Assets with
  * eighteen decimals are always text, so that readers do not get text only occasionally.
  */
-export function figure(amount: Amount): number | string {
+export function jsonAmount(amount: Amount): number | string {
   if (assets[amount.asset].decimals > 6) return toDecimalText(amount);
   try {
     return toJsonNumber(amount);

@@ -73,12 +73,12 @@ interface OnceRequest {
  * of keys, transfers included. When two requests use a new key at the same time, one of them is refused. The lock ends
  * with the transaction, even when the process dies.
  */
-export type Once = <Answer extends KeptAnswer>(
+export type RunOnce = <Answer extends KeptAnswer>(
   request: OnceRequest,
   work: (tx: Transaction) => Promise<Answer>,
 ) => Promise<Answer>;
 
-export function createOnce(db: Database): Once {
+export function createOnce(db: Database): RunOnce {
   return <Answer extends KeptAnswer>(
     { caller, idempotency: claim, ...options }: OnceRequest,
     work: (tx: Transaction) => Promise<Answer>,

@@ -67,7 +67,7 @@ export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Le
 }
 
 /** Posts what must not be refused, such as the end of a saga: any other outcome rolls back the caller's transaction. */
-export async function postSurely(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {
+export async function postOrThrow(tx: Transaction, ledger: Ledger, postings: readonly Posting[]): Promise<void> {
   if (postings.length === 0) return;
   const outcomes = await ledger.postWithin(tx, postings);
   for (const [index, { outcome }] of outcomes.entries()) {

@@ -21,6 +21,6 @@ const numerals = [
 ];
 
 /** "six" for 6. */
-export function counted(count: number): string {
+export function numberInWords(count: number): string {
   return numerals[count] ?? String(count);
 }

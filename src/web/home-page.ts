@@ -48,14 +48,14 @@ done`,
 }
 
 /** The failures that /ready reports. */
-export interface Trouble {
+export interface ReadinessProblems {
   /** Checks without which the service cannot answer. */
   readonly failing: readonly string[];
   /** Dependencies that do not answer, such as a chain; the service runs without them. */
   readonly away: readonly string[];
 }
 
-export function homePage(document: OpenApiDocument, context: PageContext, trouble: Trouble): Html {
+export function homePage(document: OpenApiDocument, context: PageContext, trouble: ReadinessProblems): Html {
   const { title, description, version, baseUrl, chapters } = readDocument(document);
   return layout(
     {
@@ -93,7 +93,7 @@ ${running(trouble)}
   );
 }
 
-function running({ failing, away }: Trouble): Html {
+function running({ failing, away }: ReadinessProblems): Html {
   if (failing.length > 0) return html`<p class="running not">Running, but not ready: ${failing.join(', ')}</p>`;
   if (away.length > 0) return html`<p class="running not">Running; not reachable at the moment: ${away.join(', ')}</p>`;
   return html`<p class="running">Running</p>`;

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import type { InvoicePageView } from '../payments/invoices/invoice.ts';
 import { codeBlock, shellCode } from './code.ts';
 import { contentPolicy } from './content-policy.ts';
+import { amountText, dateTimeText } from './format.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
 import { qrCode } from './qr-code.ts';
-import { amountText, moment } from './words.ts';
 
 export interface InvoicePageParts {
   readonly context: () => PageContext;
@@ -57,10 +57,10 @@ function invoicePage(invoice: InvoicePageView, context: InvoicePageContext): Htm
 <p class="what" dir="auto">${invoice.description}</p>
 <dl>
 <div><dt>From</dt><dd><bdi>${fromName}</bdi> <code>${fromHandle}</code></dd></div>
-${invoice.dueAt !== null && html`<div><dt>Due</dt><dd>${moment(invoice.dueAt)}</dd></div>`}
-<div><dt>Issued</dt><dd>${moment(invoice.createdAt)}</dd></div>
-${invoice.paidAt !== null && html`<div><dt>Paid</dt><dd>${moment(invoice.paidAt)}</dd></div>`}
-${invoice.cancelledAt !== null && html`<div><dt>Cancelled</dt><dd>${moment(invoice.cancelledAt)}</dd></div>`}
+${invoice.dueAt !== null && html`<div><dt>Due</dt><dd>${dateTimeText(invoice.dueAt)}</dd></div>`}
+<div><dt>Issued</dt><dd>${dateTimeText(invoice.createdAt)}</dd></div>
+${invoice.paidAt !== null && html`<div><dt>Paid</dt><dd>${dateTimeText(invoice.paidAt)}</dd></div>`}
+${invoice.cancelledAt !== null && html`<div><dt>Cancelled</dt><dd>${dateTimeText(invoice.cancelledAt)}</dd></div>`}
 <div><dt>Invoice</dt><dd><code>${invoice.id}</code></dd></div>
 </dl>
 </div>

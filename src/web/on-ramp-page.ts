@@ -3,9 +3,9 @@ import type { Amount } from '../money/amount.ts';
 import { type ChainId, chains } from '../money/catalogue.ts';
 import { cardCurrency } from '../payments/funding/on-ramp.ts';
 import { formPolicy } from './content-policy.ts';
+import { amountText } from './format.ts';
 import { type Html, html } from './html.ts';
 import { layout, type PageContext } from './layout.ts';
-import { amountText } from './words.ts';
 
 interface TestPurchase {
   readonly amount: Amount;

@@ -7,7 +7,7 @@ import type { Readiness } from '../kernel/http/health.ts';
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import { contentPolicy } from './content-policy.ts';
 import { docsPage } from './docs/docs-page.ts';
-import { homePage, type Trouble } from './home-page.ts';
+import { homePage, type ReadinessProblems } from './home-page.ts';
 import type { Html } from './html.ts';
 import type { PageContext } from './layout.ts';
 
@@ -107,7 +107,7 @@ export function addPages(app: FastifyInstance, { document, mode, readiness }: Pa
   const reference = keptPages(() => docsPage(document(), context()));
   app.get('/docs', async (request, reply) => send(request, reply, reference('')));
 
-  const home = keptPages((trouble) => homePage(document(), context(), JSON.parse(trouble) as Trouble));
+  const home = keptPages((trouble) => homePage(document(), context(), JSON.parse(trouble) as ReadinessProblems));
   app.get('/', async (request, reply) => send(request, reply, home(await troubleNow(readiness))));
   return context;
 }
@@ -126,7 +126,7 @@ function keptPages(render: (about: string) => Html): (about: string) => Content 
 async function troubleNow(readiness: Readiness): Promise<string> {
   const results = await readiness();
   const failing = results.flatMap(({ name, passed }) => (passed ? [] : [name]));
-  const trouble: Trouble = { failing, away: results.flatMap(({ away }) => away) };
+  const trouble: ReadinessProblems = { failing, away: results.flatMap(({ away }) => away) };
   return JSON.stringify(trouble);
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { addressOf } from '../kernel/http/doors.ts';
 import { holderOf, type RequestHolder } from '../kernel/http/holder.ts';
+import { addressOf } from '../kernel/http/request-guards.ts';
 import { toProblem } from '../kernel/http/send-problem.ts';
 import { NoPlace } from '../kernel/places/places.ts';
 import type { Picture } from '../shopping/search/pictures.ts';

@@ -5,7 +5,7 @@ import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { findRoute, idParameter } from '../kernel/http/find-route.ts';
 import { listRoute } from '../kernel/http/list-route.ts';
 import { untrusted } from '../kernel/http/untrusted.ts';
-import type { Once } from '../ledger/idempotency.ts';
+import type { RunOnce } from '../ledger/idempotency.ts';
 import {
   type AttemptRow,
   type DeliveryRow,
@@ -77,7 +77,7 @@ const exampleDetail: z.input<typeof deliveryDetail> = {
   ],
 };
 
-export function deliveryRoutes({ db, once }: { readonly db: Database; readonly once: Once }): Route[] {
+export function deliveryRoutes({ db, once }: { readonly db: Database; readonly once: RunOnce }): Route[] {
   return [logRoute(db), deliveryRoute(db), retryRoute(once)];
 }
 
@@ -119,7 +119,7 @@ function deliveryRoute(db: Queryable): Route {
   });
 }
 
-function retryRoute(once: Once): Route {
+function retryRoute(once: RunOnce): Route {
   return defineRoute(
     {
       id: 'retryWebhookDelivery',

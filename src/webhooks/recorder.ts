@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../kernel/clock.ts';
 import { type Database, isUnavailable, type Queryable } from '../kernel/db/database.ts';
-import { createTrouble } from '../kernel/jobs/trouble.ts';
+import { createErrorReporter } from '../kernel/jobs/error-reporter.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Claimed } from './claim.ts';
 import { goneCode, type NextStep } from './retry-plan.ts';
@@ -90,7 +90,7 @@ const retryMs = 250;
 
 /** Collects results while the previous batch is written, so that under load one commit records many. */
 export function createRecorder({ write, logger, clock, keepMs }: RecorderOptions): Recorder {
-  const trouble = createTrouble(logger, {}, 'delivery results cannot be recorded');
+  const trouble = createErrorReporter(logger, {}, 'delivery results cannot be recorded');
   const gathered: { readonly result: Attempted; readonly until: number }[] = [];
   let writing: Promise<void> | undefined;
   let ended = false;

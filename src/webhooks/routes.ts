@@ -8,7 +8,7 @@ import { listRoute } from '../kernel/http/list-route.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
-import type { Once } from '../ledger/idempotency.ts';
+import type { RunOnce } from '../ledger/idempotency.ts';
 import { sendTestEvent, testEvent } from './delivery.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
@@ -17,7 +17,7 @@ import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './
 
 export interface WebhookParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
   readonly events: readonly EventType[];
@@ -126,7 +126,7 @@ function webhooksRoute(db: Queryable): Route {
   });
 }
 
-function deleteRoute(once: Once): Route {
+function deleteRoute(once: RunOnce): Route {
   return defineRoute(
     {
       id: 'deleteWebhook',
@@ -159,7 +159,7 @@ function deleteRoute(once: Once): Route {
   );
 }
 
-function testRoute(once: Once): Route {
+function testRoute(once: RunOnce): Route {
   return defineRoute(
     {
       id: 'testWebhook',

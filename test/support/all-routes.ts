@@ -1,12 +1,12 @@
 import { type SandboxParts, sandboxRoutes } from '../../sandbox/routes.ts';
 import { features } from '../../src/app/features.ts';
 import { eventsOf, gather, type ListedFeature } from '../../src/app/listed-feature.ts';
-import { readConfig } from '../../src/app/read-config.ts';
+import { readSettings } from '../../src/app/read-settings.ts';
 import type { Route } from '../../src/kernel/http/define-route.ts';
 
 /** The routes of every feature as they are declared, without a database or a server: none of them can be called. */
 export function declaredRoutes(): readonly Route[] {
-  const config = readConfig({ DATABASE_URL: 'postgres://nowhere.invalid/none' }, features);
+  const config = readSettings({ DATABASE_URL: 'postgres://nowhere.invalid/none' }, features);
   const sandbox = { routes: () => sandboxRoutes(standIn({}) as SandboxParts) };
   const parts = standIn({ events: eventsOf(features), sandbox }) as Parameters<NonNullable<ListedFeature['routes']>>[0];
   return gather(features, config, (feature, settings) => feature.routes?.(parts, settings));

@@ -10,7 +10,7 @@ import {
   toEventSelector,
   toHex,
 } from 'viem';
-import { mintAccount } from '../../sandbox/cctp/accounts.ts';
+import { mintAccount } from '../../sandbox/accounts.ts';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.ts';
 import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import { cctp } from '../../src/chains/cctp.ts';

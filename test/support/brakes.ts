@@ -1,7 +1,7 @@
-import type { Brakes } from '../../src/custody/limits/brakes.ts';
+import type { OutgoingLimits } from '../../src/custody/limits/outgoing-limits.ts';
 
 /** Nothing keeps money from leaving. */
-export const noBrakes: Brakes = {
+export const noBrakes: OutgoingLimits = {
   perDay: { free: undefined, pro: undefined, enterprise: undefined },
   perHour: undefined,
   allowListDelayHours: 24,

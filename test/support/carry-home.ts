@@ -10,7 +10,7 @@ import { freeGas } from '../../src/custody/treasury/gas-costs.ts';
 import { listHouseWallets } from '../../src/custody/wallets/house-wallets.ts';
 import { createSagaRunner } from '../../src/kernel/sagas/run-saga.ts';
 import { claimsOf } from '../../src/ledger/balances.ts';
-import { postSurely } from '../../src/ledger/ledger.ts';
+import { postOrThrow } from '../../src/ledger/ledger.ts';
 import { toDecimalText } from '../../src/money/amount.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
 import { createIris } from '../../src/payments/bridge/adapters/iris/iris.ts';
@@ -84,7 +84,7 @@ export async function carrierOf(world: DepositWorld, ids: readonly ChainId[]): P
     },
     carry: (chain, { minimum = 1n, ...options } = {}) =>
       carryHome({ ...parts, gasCosts: freeGas, ...options, minimum: () => minimum }, chain),
-    keep: (chain, { id }) => db.transaction(async (tx) => postSurely(tx, ledger, await keepHere(tx, id, chain))),
+    keep: (chain, { id }) => db.transaction(async (tx) => postOrThrow(tx, ledger, await keepHere(tx, id, chain))),
     async settle() {
       for (const deadline = performance.now() + 60_000; (await advance()).length > 0; await sleep(20)) {
         if (performance.now() > deadline) throw new Error('the bridges come to no end');

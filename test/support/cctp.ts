@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createWalletClient, type Hex, http, pad, parseAbi, zeroHash } from 'viem';
-import { protocolAccount } from '../../sandbox/cctp/accounts.ts';
+import { protocolAccount } from '../../sandbox/accounts.ts';
 import { behaviourPath } from '../../sandbox/cctp/attestation-service.ts';
 import { cctp, standardFinality } from '../../src/chains/cctp.ts';
 import { type ChainId, chains as facts } from '../../src/money/catalogue.ts';

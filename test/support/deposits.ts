@@ -6,7 +6,7 @@ import { multicallAbi, multicallAddress, tokenAbi } from '../../src/chains/abi.t
 import { type Network, tokenOf } from '../../src/chains/network.ts';
 import { createKeysProvider } from '../../src/custody/adapters/keys/keys-provider.ts';
 import { openHouseWallets } from '../../src/custody/wallets/house-wallets.ts';
-import { becomeKeeper } from '../../src/custody/wallets/kept-chains.ts';
+import { keepDepositsOn } from '../../src/custody/wallets/kept-chains.ts';
 import type { WalletProvider } from '../../src/custody/wallets/provider.ts';
 import { assignWallet } from '../../src/custody/wallets/user-wallets.ts';
 import { createAddressBook } from '../../src/custody/watch/address-book.ts';
@@ -99,7 +99,7 @@ export function useDepositWorld(options: ChainsOptions = {}): DepositWorld {
     },
     keepOn: (chain, users) =>
       database.db.transaction(async (tx) => {
-        for (const { id } of users) await becomeKeeper(tx, chain, id);
+        for (const { id } of users) await keepDepositsOn(tx, chain, id);
       }),
     reader(chain, { network, ...parts } = {}) {
       const { db } = database;

@@ -36,7 +36,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const [postgres, { features }, { prepareDatabase }] = await Promise.all([
     startEmbeddedPostgres({ dataDir, settings }),
     import('../../src/app/features.ts'),
-    import('../../src/app/prepare-database.ts'),
+    import('../../src/app/database.ts'),
   ]);
   const admin = new pg.Client({ connectionString: postgres.url });
   await admin.connect();

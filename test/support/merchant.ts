@@ -5,7 +5,7 @@ import { createOutgoing, type Outgoing, type OutgoingOptions } from '../../src/k
 import type { Parser } from '../../src/kernel/parser/parser.ts';
 import { merchantPlatforms } from '../../src/shopping/adapters/platforms.ts';
 import { describeAgent } from '../../src/shopping/search/agent.ts';
-import { createRobotsBook } from '../../src/shopping/search/merchant-site.ts';
+import { createRobotsCache } from '../../src/shopping/search/merchant-site.ts';
 import { describeProduct, type Product } from '../../src/shopping/search/product.ts';
 import { createMerchantSearch } from '../../src/shopping/search/search-merchant.ts';
 import { readWebsite } from '../../src/shopping/search/website.ts';
@@ -85,7 +85,7 @@ export function openMerchantSearch({
   readonly withinMs?: number | undefined;
 }) {
   const agent = describeAgent('https://pay.example');
-  const robots = createRobotsBook({ clock });
+  const robots = createRobotsCache({ clock });
   return createMerchantSearch({ outgoing, parser, clock, platforms, agent: () => agent, robots, withinMs });
 }
 

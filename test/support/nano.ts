@@ -11,7 +11,7 @@ import { createNetworks, type Network, type Networks } from '../../src/chains/ne
 import { reconcile } from '../../src/custody/reserves/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { decodeHeader, encodeHeader } from '../../src/x402/wire/header.ts';
-import type { Terms1, Terms2 } from '../../src/x402/wire/payment.ts';
+import type { Terms1, Terms2 } from '../../src/x402/wire/messages.ts';
 import type { Client, Reply } from './client.ts';
 import type { TestDatabase } from './database.ts';
 import { type StartOptions, useService } from './service.ts';

@@ -2,7 +2,7 @@ import { type Hex, parseUnits } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { expect } from 'vitest';
 import { connectLocalChains } from '../../sandbox/chains/local-chains.ts';
-import { sandboxFloat } from '../../sandbox/fill-float.ts';
+import { sandboxFloat } from '../../sandbox/fund-house-wallets.ts';
 import { features } from '../../src/app/features.ts';
 import { sagasOf } from '../../src/app/listed-feature.ts';
 import { tokenAbi } from '../../src/chains/abi.ts';

@@ -2,12 +2,12 @@ import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { accountLimits, type accounts } from '../../src/accounts/feature.ts';
 import type { PasswordCost } from '../../src/accounts/passwords/passwords.ts';
-import type { Config } from '../../src/app/config.ts';
 import { features as listed } from '../../src/app/features.ts';
 import type { ListedFeature } from '../../src/app/listed-feature.ts';
 import { type Roles, type RunningPaywright, runPaywright } from '../../src/app/main.ts';
-import { readConfig } from '../../src/app/read-config.ts';
+import { readSettings } from '../../src/app/read-settings.ts';
 import type { sandbox } from '../../src/app/sandbox-feature.ts';
+import type { ServiceSettings } from '../../src/app/settings.ts';
 import type { CallLimits } from '../../src/custody/adapters/circle/circle-client.ts';
 import { lockNumbers } from '../../src/kernel/db/locks.ts';
 import { createLogger, type Logger } from '../../src/kernel/log/logger.ts';
@@ -78,7 +78,7 @@ export interface StartOptions {
 export async function startService(database: Pick<TestDatabase, 'url'>, options: StartOptions = {}): Promise<Service> {
   const { features = listed } = options;
   const where = { PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir') };
-  const config = replaceSettings(readConfig({ ...where, ...unlimited, ...options.env }, features), {
+  const config = replaceSettings(readSettings({ ...where, ...unlimited, ...options.env }, features), {
     ...options.settings,
     accounts: { ...unlimitedAccounts, ...options.settings?.accounts },
   });
@@ -96,7 +96,7 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
   return { url, client: createClient(url), operatorPort: running.operatorPort, stop: () => running.stop() };
 }
 
-function replaceSettings(config: Config, replaced: ReplacedSettings): Config {
+function replaceSettings(config: ServiceSettings, replaced: ReplacedSettings): ServiceSettings {
   const changed = Object.entries(replaced).map(
     ([name, own]) => [name, { ...(config.settings.get(name) as object), ...own }] as const,
   );

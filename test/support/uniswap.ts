@@ -1,5 +1,5 @@
 import { concat, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem';
-import { marketMaker } from '../../sandbox/cctp/accounts.ts';
+import { marketMaker } from '../../sandbox/accounts.ts';
 import { type Pool, pools, type Traded, tradedTokens } from '../../sandbox/uniswap/pools.ts';
 import { uniswap } from '../../src/chains/abi.ts';
 import { homeChain } from '../../src/money/catalogue.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../../src/kernel/clock.ts';
 import { readDictionary } from '../../../src/kernel/signing/structured-fields.ts';
 import { verifyRequest } from '../../../src/kernel/signing/verify-request.ts';
 import { parseUrl } from '../../../src/kernel/text/parse-url.ts';
-import { createBriefMemory } from '../../../src/shopping/search/brief-memory.ts';
+import { createExpiringCache } from '../../../src/shopping/search/expiring-cache.ts';
 import type { ShopMessage } from '../message.ts';
 import { checkoutCapability, type Fields, fieldsOf, fulfillmentCapability, type UcpVersion } from '../ucp-versions.ts';
 import { noSession, protocolError } from './refusal-reply.ts';
@@ -98,8 +98,8 @@ export function createAgentProfiles({
   readonly clock: Clock;
   readonly publicUrl: () => string;
 }): AgentProfiles {
-  const kept = createBriefMemory<Fields>({ clock, keepMs, room: 50 });
-  const askedAgain = createBriefMemory<true>({ clock, keepMs, room: 50 });
+  const kept = createExpiringCache<Fields>({ clock, keepMs, room: 50 });
+  const askedAgain = createExpiringCache<true>({ clock, keepMs, room: 50 });
 
   async function fetchProfile(url: string): Promise<Fields> {
     refuseStranger(url, publicUrl());

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { plainIssue } from '../../../src/kernel/http/plain-issue.ts';
+import { describeIssue } from '../../../src/kernel/http/describe-issue.ts';
 import { json, type ShopMessage, type ShopReply } from '../message.ts';
 import type { Books } from './session.ts';
 import type { Shelf } from './shelf.ts';
@@ -15,7 +15,7 @@ export async function answerSwitches(
   if (url.pathname !== '/switches' || !['127.0.0.1', 'localhost'].includes(url.hostname)) return undefined;
   if (method === 'POST') {
     if (!/^application\/json\b/i.test(headers['content-type'] ?? '')) return refuse('Send JSON, and say so.');
-    const parsed = request.safeParse(body, { error: plainIssue });
+    const parsed = request.safeParse(body, { error: describeIssue });
     if (!parsed.success) return refuse(z.prettifyError(parsed.error));
     const { behaviour, products = {} } = parsed.data;
     const unknown = Object.keys(products).filter((slug) => shelf.change(slug, {}) === undefined);

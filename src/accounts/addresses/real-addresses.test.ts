@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { orRefuse, readShippingAddress } from './shipping-address.ts';
+import { readShippingAddress, requireAddress } from './shipping-address.ts';
 
 /** As `name / street / extra / postal code / city / region / country`; a dash where there is none. */
 function summarize(text: string): string {
@@ -281,7 +281,7 @@ describe('addresses as people write them', () => {
     const long = 'and ring twice '.repeat(14);
     const tell = (given: Parameters<typeof readShippingAddress>[0]) => {
       try {
-        return orRefuse(readShippingAddress(given, { name: 'Owner' }));
+        return requireAddress(readShippingAddress(given, { name: 'Owner' }));
       } catch (error) {
         return error;
       }

@@ -6,7 +6,7 @@ import { type AddressText, readAddressText } from './read-address-text.ts';
 import { findRegion } from './regions.ts';
 
 /** Returns the address, or throws the error about what is missing or too long. Used for saving an address and for shipping. */
-export function orRefuse(read: ReadAddress): ShippingAddress {
+export function requireAddress(read: ReadAddress): ShippingAddress {
   if (read.address !== undefined) return read.address;
   const { missing, understood, tooLong } = read;
   if (tooLong.length > 0) {

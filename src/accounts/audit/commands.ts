@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { printable } from '../../kernel/text/visible-text.ts';
-import { findId } from '../find-account.ts';
+import { findAccountId } from '../find-account.ts';
 import { type OperatorEntry, walkLog } from './read-log.ts';
 import { auditActions } from './record.ts';
 
@@ -31,7 +31,7 @@ export function addAuditCommand(program: Command, { withDatabase, say }: Tools):
     .action((options: AuditOptions) =>
       withDatabase(async (db) => {
         const query = {
-          accountId: options.account === undefined ? undefined : await findId(db, options.account),
+          accountId: options.account === undefined ? undefined : await findAccountId(db, options.account),
           action: actionOrRefuse(options.action),
           since: timeOrRefuse(options.since),
         };

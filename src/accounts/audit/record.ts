@@ -23,7 +23,7 @@ export interface GivenCommand {
 }
 
 /** Records an operator command before it runs, because it may take several commits or be interrupted. */
-export async function noteCommand(db: Queryable, operator: string, { name, words }: GivenCommand): Promise<void> {
+export async function recordCommand(db: Queryable, operator: string, { name, words }: GivenCommand): Promise<void> {
   if (looking.has(name)) return;
   await recordAudit(db, {
     accountId: null,

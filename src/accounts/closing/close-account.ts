@@ -4,7 +4,7 @@ import type { Saga } from '../../kernel/sagas/define-saga.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { balancesOf, type Claim, claimsOf } from '../../ledger/balances.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { type Asset, assetIds, assets } from '../../money/catalogue.ts';
@@ -12,8 +12,8 @@ import { listed } from '../../money/in-words.ts';
 import type { AccountChanges } from '../account-changes.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import { endAllKeys, endMostKeys } from '../keys/end-keys.ts';
 import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
+import { revokeAllKeys, revokeMostKeys } from '../keys/revoke-keys.ts';
 import { postMessage } from '../messages/outbox.ts';
 import { type PasswordGuard, requirePassword, requireSamePassword } from '../passwords/require-password.ts';
 import type { OnAccountClosing, UnderWay, UnderWayOf } from './on-account-closing.ts';
@@ -52,7 +52,7 @@ async function forfeit(
       { account: houseAccount('surplus', total.asset, chain), atomic: total.atomic },
     ],
   }));
-  await postSurely(tx, ledger, postings);
+  await postOrThrow(tx, ledger, postings);
 }
 
 export interface Closing {
@@ -96,7 +96,7 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
   const { hash } = await requirePassword(parts, closing);
   // Checked before many keys are revoked for nothing. Only the check in the commit below is binding.
   await db.transaction((tx) => refuseUnlessEmpty(tx, parts, closing));
-  await endMostKeys(db, { accountId, by, except: by.keyId });
+  await revokeMostKeys(db, { accountId, by, except: by.keyId });
   return changes.everywhere(accountId, async (tx) => {
     // A payment locks its invoice before the ledger accounts, so the same order applies here.
     await parts.beforeAccountClosing(tx, accountId, parts);
@@ -106,7 +106,7 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
     const claims = await refuseUnlessEmpty(tx, parts, closing);
     await parts.onAccountClosing(tx, accountId, parts);
     await tellOfClosing(tx, parts.secrets, accountId);
-    await endAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
+    await revokeAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
     const closed = await erase(tx, closing);
     await forfeit(tx, parts.ledger, { accountId, claims });
     return closed;

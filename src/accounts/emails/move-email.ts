@@ -65,11 +65,11 @@ async function takeFromHolder(tx: Transaction, { accountId, email }: Move, by: A
   const [holder] = rows;
   if (holder === undefined) return;
   if (holder.verified) throw accountErrors.email_taken();
-  await yieldEmail(tx, holder.id, `to somebody at ${by.address ?? 'an unknown address'}`);
+  await removeUnverifiedEmail(tx, holder.id, `to somebody at ${by.address ?? 'an unknown address'}`);
 }
 
 /** Removes an unverified email from its account. Returns whether there was one. */
-export async function yieldEmail(tx: Transaction, accountId: bigint, note: string): Promise<boolean> {
+export async function removeUnverifiedEmail(tx: Transaction, accountId: bigint, note: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     'UPDATE accounts SET email = NULL WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NULL',
     [accountId],

@@ -8,11 +8,11 @@ import { claimsOf } from '../../ledger/balances.ts';
 import { announceAccountChange } from '../account-changes.ts';
 import { recordAudit } from '../audit/record.ts';
 import type { AccountTools } from '../commands.ts';
-import { findId } from '../find-account.ts';
-import { endAllKeys, endMostKeys } from './end-keys.ts';
-import { type KeyIdleness, tellEndOfKey } from './key-lifetime.ts';
+import { findAccountId } from '../find-account.ts';
+import { formatKeyEnd, type KeyIdleness } from './key-lifetime.ts';
 import { issueKey } from './make-key.ts';
 import type { OnKeysEnded } from './on-keys-ended.ts';
+import { revokeAllKeys, revokeMostKeys } from './revoke-keys.ts';
 import { type ListedKey, listLiveKeys } from './shown-key.ts';
 
 const name = 'From the operator';
@@ -35,7 +35,7 @@ export function addGiveKeyCommand(
     .description('create an API key for an account without an email, or for a closed account that holds money')
     .action((who: string) =>
       withSecrets(async ({ db, secrets }) => {
-        const accountId = await findId(db, who);
+        const accountId = await findAccountId(db, who);
         const key = await db.transaction(async (tx) => {
           const { email, closed } = onlyRow(
             await tx.query<{ email: string | null; closed: boolean }>(
@@ -77,7 +77,7 @@ export function addKeyCommands(account: Command, { withDatabase, say, operator, 
     .description('list the working API keys of an account')
     .action((who: string) =>
       withDatabase(async (db, { idleMs }) => {
-        const accountId = await findId(db, who);
+        const accountId = await findAccountId(db, who);
         const keys = await listLiveKeys(db, { accountId, clock: systemClock, idleMs, limit: mostShown });
         for (const key of keys.slice(0, mostShown)) say(describe(key, { idleMs }));
         if (keys.length > mostShown) say('There are more, older keys.');
@@ -91,12 +91,12 @@ export function addKeyCommands(account: Command, { withDatabase, say, operator, 
     .option('--end-webhooks', 'end its webhooks too')
     .action((who: string, options: { readonly endWebhooks?: true }) =>
       withDatabase(async (db) => {
-        const accountId = await findId(db, who);
+        const accountId = await findAccountId(db, who);
         const webhooks = options.endWebhooks === true ? 'end' : 'keep';
         const by = { operator };
-        const endedBefore = await endMostKeys(db, { accountId, by });
+        const endedBefore = await revokeMostKeys(db, { accountId, by });
         const done = await db.transaction(async (tx) => {
-          const result = await endAllKeys(tx, onKeysEnded, { accountId, webhooks, by });
+          const result = await revokeAllKeys(tx, onKeysEnded, { accountId, webhooks, by });
           await announceAccountChange(tx, accountId);
           return result;
         });
@@ -112,7 +112,7 @@ export function addKeyCommands(account: Command, { withDatabase, say, operator, 
 function describe(key: ListedKey, idleness: KeyIdleness): string {
   const used =
     key.lastUsedAt === null ? 'not seen in use' : `used ${key.lastUsedAt.toISOString()} from ${key.lastUsedFrom}`;
-  const end = tellEndOfKey(key, idleness);
+  const end = formatKeyEnd(key, idleness);
   return printable(
     [
       key.id,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tellEndOfKey } from './key-lifetime.ts';
+import { formatKeyEnd } from './key-lifetime.ts';
 
 const dayMs = 24 * 60 * 60_000;
 const createdAt = new Date('2026-01-01T00:00:00Z');
@@ -12,11 +12,11 @@ test.each([
   ['it has a day before that', { ...unused, expiresAt: new Date('2026-01-02T00:00:00Z') }, '2026-01-02T00:00:00.000Z'],
   ['it has a day after that', { ...unused, expiresAt: new Date('2027-01-02T00:00:00Z') }, '2026-01-11T00:00:00.000Z'],
 ])('when %s, a key ends accordingly', (_what, times, end) => {
-  expect(tellEndOfKey(times, { idleMs: 10 * dayMs })).toBe(end);
+  expect(formatKeyEnd(times, { idleMs: 10 * dayMs })).toBe(end);
 });
 
 test('where keys that nobody uses live on, a key without a day does not end', () => {
   const idleMs = Number.POSITIVE_INFINITY;
-  expect(tellEndOfKey(unused, { idleMs })).toBeNull();
-  expect(tellEndOfKey({ ...unused, expiresAt: createdAt }, { idleMs })).toBe(createdAt.toISOString());
+  expect(formatKeyEnd(unused, { idleMs })).toBeNull();
+  expect(formatKeyEnd({ ...unused, expiresAt: createdAt }, { idleMs })).toBe(createdAt.toISOString());
 });

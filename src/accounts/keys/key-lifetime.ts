@@ -17,7 +17,7 @@ export function endOfKey({ expiresAt, lastUsedAt, createdAt }: KeyTimes, { idleM
 }
 
 /** As ISO text; null when it never ends. */
-export function tellEndOfKey(times: KeyTimes, idleness: KeyIdleness): string | null {
+export function formatKeyEnd(times: KeyTimes, idleness: KeyIdleness): string | null {
   const end = endOfKey(times, idleness);
   return Number.isFinite(end) ? new Date(end).toISOString() : null;
 }

@@ -3,16 +3,16 @@ import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { momentField, momentForms } from '../../kernel/http/read-moment.ts';
+import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
-import { endAllKeys, endKey, endMostKeys } from './end-keys.ts';
 import { makeKey } from './make-key.ts';
+import { revokeAllKeys, revokeKey, revokeMostKeys } from './revoke-keys.ts';
 import { rotateRoute } from './rotate-route.ts';
 import { describeKey, exampleListed, key, listLiveKeys, scope } from './shown-key.ts';
 
-export const webhooksOfKeys = z.array(z.object({ id: z.string(), url: z.string() })).meta({
+export const keyWebhooks = z.array(z.object({ id: z.string(), url: z.string() })).meta({
   description: 'Webhooks that were created with the revoked keys. They stay active unless they were deleted as well.',
 });
 export const exampleWebhooks = [{ id: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x', url: 'https://agent.example.com/paywright' }];
@@ -70,8 +70,8 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
           .max(scopes.length)
           .optional()
           .meta({ description: 'Defaults to the scopes of the calling key.' }),
-        expiresAt: momentField.optional().meta({
-          description: `${momentForms} Defaults to the expiry of the calling key, if it has one.`,
+        expiresAt: dateTimeField.optional().meta({
+          description: `${dateTimeFormats} Defaults to the expiry of the calling key, if it has one.`,
         }),
       }),
       examples: { body: { name: exampleListed.name, scopes: exampleListed.scopes } },
@@ -127,7 +127,7 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'The key is revoked',
-          schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks: webhooksOfKeys }),
+          schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks: keyWebhooks }),
           example: { id: exampleListed.id, revoked: true, webhooks: exampleWebhooks },
         },
       },
@@ -140,7 +140,7 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
         webhooks: query.endWebhooks === 'true' ? ('end' as const) : ('keep' as const),
         by: { keyId, address: ip },
       };
-      const named = await changes.everywhere(accountId, (tx) => endKey(tx, onKeysEnded, ending));
+      const named = await changes.everywhere(accountId, (tx) => revokeKey(tx, onKeysEnded, ending));
       return ok({ id, revoked: true, webhooks: named });
     },
   );
@@ -164,7 +164,7 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'All keys are revoked',
-          schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
+          schema: z.object({ revoked: z.literal(true), webhooks: keyWebhooks }),
           example: { revoked: true, webhooks: exampleWebhooks },
         },
       },
@@ -175,8 +175,8 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
         webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
         by: { keyId, address: ip },
       };
-      await endMostKeys(db, ending);
-      const { webhooks: named } = await changes.everywhere(accountId, (tx) => endAllKeys(tx, onKeysEnded, ending));
+      await revokeMostKeys(db, ending);
+      const { webhooks: named } = await changes.everywhere(accountId, (tx) => revokeAllKeys(tx, onKeysEnded, ending));
       return ok({ revoked: true, webhooks: named });
     },
   );
@@ -200,7 +200,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'The key is revoked',
-          schema: z.object({ revoked: z.literal(true), webhooks: webhooksOfKeys }),
+          schema: z.object({ revoked: z.literal(true), webhooks: keyWebhooks }),
           example: { revoked: true, webhooks: [] },
         },
       },
@@ -212,7 +212,7 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
         webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
         by: { keyId, address: ip },
       };
-      const named = await changes.everywhere(accountId, (tx) => endKey(tx, onKeysEnded, ending));
+      const named = await changes.everywhere(accountId, (tx) => revokeKey(tx, onKeysEnded, ending));
       return ok({ revoked: true, webhooks: named });
     },
   );

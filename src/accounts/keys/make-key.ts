@@ -10,7 +10,7 @@ import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { recordKeyCreated } from '../account-events.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import { tellOwner } from '../tell-owner.ts';
+import { mailOwner } from '../mail-owner.ts';
 import { newApiKey } from './api-key.ts';
 
 interface NewKey {
@@ -81,7 +81,7 @@ export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts,
   const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt });
   const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null };
   await recordAudit(tx, { accountId, action: 'key.created', by: { keyId, address: ip }, details });
-  if (scopes.includes('withdraw')) await tellOwner(tx, secrets, accountId, newKeyNotice(key, ip));
+  if (scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, newKeyNotice(key, ip));
   return key;
 }
 

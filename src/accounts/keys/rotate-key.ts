@@ -7,11 +7,11 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import { tellOwner } from '../tell-owner.ts';
-import { endKey } from './end-keys.ts';
+import { mailOwner } from '../mail-owner.ts';
 import { endOfKey, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
 import { type IssuedKey, issueKey } from './make-key.ts';
 import type { OnKeyRotated, OnKeysEnded } from './on-keys-ended.ts';
+import { revokeKey } from './revoke-keys.ts';
 
 export interface KeyRotation {
   readonly caller: Caller;
@@ -63,8 +63,8 @@ export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation
   const oldEndsAt = await endAfterOverlap(tx, old.id, key.id, new Date(clock.now() + overlapSeconds * 1_000));
   const details = { key: old.id, to: key.id, endsAt: oldEndsAt.toISOString() };
   await recordAudit(tx, { accountId, action: 'key.rotated', by, details });
-  if (overlapSeconds === 0) await endKey(tx, onKeysEnded, { accountId, key: old.id, webhooks: 'keep', by });
-  if (old.scopes.includes('withdraw')) await tellOwner(tx, secrets, accountId, rotatedNotice(key, old, ip));
+  if (overlapSeconds === 0) await revokeKey(tx, onKeysEnded, { accountId, key: old.id, webhooks: 'keep', by });
+  if (old.scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, rotatedNotice(key, old, ip));
   return { key, oldEndsAt };
 }
 

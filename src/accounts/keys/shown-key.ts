@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Scope, scopes } from '../../kernel/http/define-route.ts';
-import { type KeyIdleness, type KeyTimes, tellEndOfKey } from './key-lifetime.ts';
+import { formatKeyEnd, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
 
 export interface ListedKey extends KeyTimes {
   readonly id: string;
@@ -90,7 +90,7 @@ export function describeKey(row: ListedKey, { idleMs, keyId }: { readonly idleMs
     createdAt: row.createdAt.toISOString(),
     lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
     lastUsedFrom: row.lastUsedFrom,
-    expiresAt: tellEndOfKey(row, { idleMs }),
+    expiresAt: formatKeyEnd(row, { idleMs }),
     current: row.id === keyId,
     rotatedTo: row.rotatedTo,
   };

@@ -7,9 +7,9 @@ import type { AccountChanges } from '../account-changes.ts';
 import { recordAccountChanged } from '../account-events.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import { endAllKeys, endMostKeys } from '../keys/end-keys.ts';
 import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
-import { tellOwner } from '../tell-owner.ts';
+import { revokeAllKeys, revokeMostKeys } from '../keys/revoke-keys.ts';
+import { mailOwner } from '../mail-owner.ts';
 import { isTooCommon } from './common-passwords.ts';
 import type { Passwords } from './passwords.ts';
 import { type PasswordGuard, requirePassword, requireSamePassword } from './require-password.ts';
@@ -47,7 +47,7 @@ export async function setPassword(
   await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
   const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
   const { ended: revokedKeys, webhooks } = revokeKeys
-    ? await endAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })
+    ? await revokeAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })
     : { ended: 0, webhooks: [] };
   const { left } = onlyRow(
     await tx.query<{ left: number }>(
@@ -58,7 +58,7 @@ export async function setPassword(
   );
   await recordAudit(tx, { accountId, action, by, details: { revokedKeys } });
   await recordAccountChanged(tx, accountId, { fields: ['password'], by });
-  await tellOwner(tx, secrets, accountId, {
+  await mailOwner(tx, secrets, accountId, {
     subject: 'Your Paywright password was changed',
     text:
       action === 'password.changed'
@@ -102,7 +102,7 @@ export async function changePassword(
   const turn = await limiter.take(`password-changes:${accountId}`, changesPerDay);
   if (!turn.allowed) throw changedTooOften(turn);
   const passwordHash = await passwords.hash(newPassword, networksOf(by.address).nearest);
-  const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by, except: by.keyId }) : 0;
+  const endedBefore = revokeKeys ? await revokeMostKeys(db, { accountId, by, except: by.keyId }) : 0;
   const set = await changes.everywhere(accountId, async (tx) => {
     // Locked first, in the same order as a freeze.
     if (revokeKeys) await lockOwner(tx, accountId);

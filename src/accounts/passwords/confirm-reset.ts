@@ -1,14 +1,14 @@
 import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { NewWallet } from '../../custody/wallets/provider.ts';
 import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
-import { OutcomeUnknown } from '../../kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown } from '../../kernel/db/errors.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
-import { yieldEmail } from '../emails/move-email.ts';
+import { removeUnverifiedEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
-import { endMostKeys } from '../keys/end-keys.ts';
+import { revokeMostKeys } from '../keys/revoke-keys.ts';
 import type { WalletSource } from '../register.ts';
 import { type ChangePasswordParts, type PasswordSet, setPassword } from './change-password.ts';
 import { isTooCommon } from './common-passwords.ts';
@@ -66,7 +66,7 @@ async function setAnew(
   { accountId, handle, passwordHash, revokeKeys, endWebhooks, ip, ...reset }: Confirmed & { readonly handle: string },
 ): Promise<ResetConfirmed> {
   const by = { address: ip };
-  const endedBefore = revokeKeys ? await endMostKeys(db, { accountId, by }) : 0;
+  const endedBefore = revokeKeys ? await revokeMostKeys(db, { accountId, by }) : 0;
   return changes.everywhere(accountId, async (tx) => {
     // Locked first, in the same order as a freeze.
     if (revokeKeys) await lockOwner(tx, accountId);
@@ -111,7 +111,7 @@ async function claimEmail(
   if (!(await useResetToken(tx, secrets, claim))) throw accountErrors.reset_token_invalid();
   const { email } = await readHolder(tx, before);
   // A verified email never moves, even if a token is left.
-  if (!(await yieldEmail(tx, before, `to somebody at ${ip}`)) || email === null)
+  if (!(await removeUnverifiedEmail(tx, before, `to somebody at ${ip}`)) || email === null)
     throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));
   const account = await insertAccount(tx, { email, name, passwordHash, wallet, provider: wallets.name });

@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/log/logger.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { type AuditEntry, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import { countMessage } from '../messages/daily-caps.ts';
+import { countMessage } from '../messages/message-limits.ts';
 import { postMessage } from '../messages/outbox.ts';
 import { issueResetToken, type ResetToken, tokenMinutes } from './reset-token.ts';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { accountErrors } from '../errors.ts';
 import * as field from '../fields.ts';
-import { exampleWebhooks, webhooksOfKeys } from '../keys/key-routes.ts';
+import { exampleWebhooks, keyWebhooks } from '../keys/key-routes.ts';
 import type { AccountParts } from '../parts.ts';
 
 const revokeKeys = z
@@ -19,7 +19,7 @@ const set = {
   changed: z.literal(true),
   revokedKeys: z.int().meta({ description: 'The number of keys that were revoked.' }),
   keysLeft: z.int().meta({ description: 'The number of keys that are still valid.' }),
-  webhooks: webhooksOfKeys,
+  webhooks: keyWebhooks,
 };
 
 const exampleToken = 'pwr_EXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXA';

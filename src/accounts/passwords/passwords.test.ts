@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createGate, createPasswords } from './passwords.ts';
+import { createFairQueue, createPasswords } from './passwords.ts';
 
 test('a password matches its own hash and no other', async () => {
   const passwords = createPasswords();
@@ -11,7 +11,7 @@ test('a password matches its own hash and no other', async () => {
 });
 
 test('the gate lets few through at a time, in order, and turns the rest away', async () => {
-  const enter = createGate(2, 3);
+  const enter = createFairQueue(2, 3);
   let inside = 0;
   let most = 0;
   const order: number[] = [];
@@ -32,7 +32,7 @@ test('the gate lets few through at a time, in order, and turns the rest away', a
 });
 
 test('work that fails gives its place back', async () => {
-  const enter = createGate(1, 10);
+  const enter = createFairQueue(1, 10);
   for (let i = 0; i < 5; i++) {
     await expect(enter('here', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   }
@@ -41,7 +41,7 @@ test('work that fails gives its place back', async () => {
 
 /** A gate of which one place is taken until `open` is called, and the order in which others came in. */
 function closedGate(queue: number) {
-  const enter = createGate(1, queue);
+  const enter = createFairQueue(1, queue);
   const order: string[] = [];
   let open = () => {};
   const first = enter('nobody', () => new Promise<void>((resolve) => (open = resolve)));

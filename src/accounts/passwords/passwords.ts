@@ -29,7 +29,7 @@ export interface Passwords {
 }
 
 export function createPasswords(cost: PasswordCost = usualPasswordCost): Passwords {
-  const enter = createGate(atOnce, mostWaiting);
+  const enter = createFairQueue(atOnce, mostWaiting);
   const parameters = { algorithm: argon2id, parallelism: 1, ...cost };
   return {
     hash: (password, network) => enter(network, () => hash(password, parameters)),
@@ -47,7 +47,10 @@ interface Waiting {
  * with most entries loses its last one, so that no network can fill the queue alone; a network that is itself the
  * largest gets 503.
  */
-export function createGate(width: number, queue: number): <T>(network: string, work: () => Promise<T>) => Promise<T> {
+export function createFairQueue(
+  width: number,
+  queue: number,
+): <T>(network: string, work: () => Promise<T>) => Promise<T> {
   /** Ordered by whose turn is next. */
   const lines = new Map<string, Waiting[]>();
   let inside = 0;

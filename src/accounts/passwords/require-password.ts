@@ -9,7 +9,7 @@ import type { SignInThrottle } from './sign-in-throttle.ts';
 
 const written = { limit: 20, windowMs: 3_600_000 };
 
-type NoteFailure = (failure: {
+type RecordFailure = (failure: {
   readonly accountId: bigint;
   readonly by: AuditActor & { readonly address: string };
 }) => Promise<void>;
@@ -18,7 +18,7 @@ type NoteFailure = (failure: {
  * Limited per network and hour, and per account and day, so that strangers can neither flood the owner's audit log nor
  * fill the disk.
  */
-export function createNoteFailure({ db, limiter }: { db: Database; limiter: RateLimiter }): NoteFailure {
+export function createFailureRecorder({ db, limiter }: { db: Database; limiter: RateLimiter }): RecordFailure {
   return async ({ accountId, by }) => {
     const { nearest, wider = nearest } = networksOf(by.address);
     const { allowed, remaining } = await limiter.take(`failures-noted:${accountId}:${wider}`, written);
@@ -35,7 +35,7 @@ export function createNoteFailure({ db, limiter }: { db: Database; limiter: Rate
 export interface PasswordGuard {
   readonly db: Database;
   readonly throttle: SignInThrottle;
-  readonly noteFailure: NoteFailure;
+  readonly noteFailure: RecordFailure;
 }
 
 export interface ProvedAccount {

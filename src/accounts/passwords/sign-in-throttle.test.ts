@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryLimiter } from '../../kernel/rate-limit/memory-limiter.ts';
-import { createGate, type Passwords } from './passwords.ts';
+import { createFairQueue, type Passwords } from './passwords.ts';
 import { createSignInThrottle } from './sign-in-throttle.ts';
 
 const unlimited = { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0, address: 0 };
@@ -10,7 +10,7 @@ function standingStill() {
   const clock = { time: 0, now: () => clock.time };
   const sleepers: { ms: number; wake: () => void }[] = [];
   const slept: number[] = [];
-  const enter = createGate(1, 200);
+  const enter = createFairQueue(1, 200);
   let looked = 0;
   const passwords: Pick<Passwords, 'inTurn'> = {
     inTurn: (network, work) =>

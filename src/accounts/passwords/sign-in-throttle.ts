@@ -3,10 +3,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import { applyRefusal, countRequest, limitsOfAddress } from '../../kernel/http/rate-limits.ts';
 import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
-import type { RateLimitConfig } from '../../kernel/rate-limit/rate-limit-config.ts';
+import type { RateLimits } from '../../kernel/rate-limit/rate-limits.ts';
 import { accountErrors } from '../errors.ts';
+import { createDelayQueue, type DelayQueueLimits } from './delay-queue.ts';
 import type { Passwords } from './passwords.ts';
-import { createWaitingRoom, type WaitingRoomBounds } from './waiting-room.ts';
 
 const rememberedMs = 30 * 24 * 3_600_000;
 const mostRemembered = 50_000;
@@ -52,7 +52,7 @@ const totals = {
 } as const satisfies Record<string, Slowing>;
 
 /** As many attempts of one network may wait, for different accounts, as its rate limit admits in a minute. */
-const usualBounds: WaitingRoomBounds = { perLine: 2, perNetwork: 64, inAll: 1_000 };
+const usualBounds: DelayQueueLimits = { perLine: 2, perNetwork: 64, inAll: 1_000 };
 
 interface PasswordAttempt {
   readonly accountId: bigint;
@@ -75,18 +75,18 @@ export interface SignInThrottle {
 
 export interface SignInThrottleParts {
   readonly limiter: RateLimiter;
-  readonly rateLimits: RateLimitConfig;
+  readonly rateLimits: RateLimits;
   readonly passwords: Pick<Passwords, 'inTurn'>;
   readonly longestDelayMs: number;
   readonly clock: Clock;
   readonly sleep?: (ms: number) => Promise<unknown>;
-  readonly bounds?: WaitingRoomBounds;
+  readonly bounds?: DelayQueueLimits;
 }
 
 export function createSignInThrottle(parts: SignInThrottleParts): SignInThrottle {
   const { limiter, rateLimits, passwords, longestDelayMs, clock, sleep = sleepFor, bounds = usualBounds } = parts;
   const known = createRecentNetworks(clock);
-  const room = createWaitingRoom(bounds, async (ms) => void (await sleep(ms)));
+  const room = createDelayQueue(bounds, async (ms) => void (await sleep(ms)));
   const pair: Slowing = { free: 5, firstMs: 500, longestMs: longestDelayMs };
 
   /** Counted in turn and before the password is checked, so that parallel attempts gain nothing. Given back when it is correct. */

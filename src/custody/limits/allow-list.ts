@@ -2,9 +2,9 @@ import { getAddress, type Hex } from 'viem';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import type { ChainId } from '../../money/catalogue.ts';
-import type { Brakes } from './brakes.ts';
 import { limitErrors } from './errors.ts';
-import { refuseBeyondDay } from './hourly-limit.ts';
+import { refuseBeyondDailyLimit } from './hourly-limit.ts';
+import type { OutgoingLimits } from './outgoing-limits.ts';
 
 /** A payment from an account to an outside address that the caller chose. */
 interface Leaving {
@@ -19,14 +19,14 @@ interface Leaving {
  * lasts until that commit, so concurrent payments see each other, and an allow-list that was switched on applies to all
  * later ones.
  */
-export async function applyBrakes(tx: Transaction, brakes: Brakes, leaving: Leaving): Promise<void> {
-  await lockSending(tx, leaving.accountId);
+export async function enforceLimits(tx: Transaction, brakes: OutgoingLimits, leaving: Leaving): Promise<void> {
+  await lockOutgoing(tx, leaving.accountId);
   await refuseNotAllowed(tx, leaving);
-  await refuseBeyondDay(tx, brakes, leaving);
+  await refuseBeyondDailyLimit(tx, brakes, leaving);
 }
 
 /** Serializes an account's outgoing payments and changes of its allow-list. */
-export async function lockSending(tx: Transaction, accountId: bigint): Promise<void> {
+export async function lockOutgoing(tx: Transaction, accountId: bigint): Promise<void> {
   await lockUntilCommit(tx, { kind: 'sentOutside', of: String(accountId) });
 }
 

@@ -2,8 +2,8 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../../
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { amountOf, toDecimalText, toJsonNumber } from '../../money/amount.ts';
-import type { Brakes } from './brakes.ts';
 import { limitErrors } from './errors.ts';
+import type { OutgoingLimits } from './outgoing-limits.ts';
 
 /** What an account has sent outside within 24 hours, in millionths of a USDC. */
 interface DailyUse {
@@ -13,7 +13,7 @@ interface DailyUse {
   readonly left: bigint | undefined;
 }
 
-export async function readDailyUse(db: Queryable, { perDay }: Brakes, accountId: bigint): Promise<DailyUse> {
+export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, accountId: bigint): Promise<DailyUse> {
   const { tier, used } = onlyRow(
     await db.query<{ tier: Caller['tier']; used: bigint }>(
       `SELECT tier, (SELECT coalesce(sum(value), 0) FROM (${sentWithinDay}) sent) AS used FROM accounts WHERE id = $1`,
@@ -39,9 +39,9 @@ export async function findRoom(db: Queryable, accountId: bigint, missing: bigint
 }
 
 /** Part of the commit that sends the money, under the account's lock, so that concurrent payments count each other. */
-export async function refuseBeyondDay(
+export async function refuseBeyondDailyLimit(
   tx: Queryable,
-  brakes: Brakes,
+  brakes: OutgoingLimits,
   { accountId, value }: { readonly accountId: bigint; readonly value: bigint },
 ): Promise<void> {
   const { limit, used, left } = await readDailyUse(tx, brakes, accountId);
@@ -87,7 +87,7 @@ export const sentWithinDay = `
 /**
  * SQL: what all accounts sent after $1 (or within an hour if null) up to $2. The operator's own payouts do not count.
  */
-const leftBetween = `
+const sentBetween = `
   SELECT coalesce(sum(value), 0) AS value FROM (
     SELECT value FROM withdrawals
      WHERE let_go_at > coalesce($1::timestamptz, now() - interval '1 hour') AND let_go_at <= $2::timestamptz
@@ -98,7 +98,7 @@ const leftBetween = `
        AND status <> 'returned') sent`;
 
 /** What all accounts sent within the last hour, in millionths of a USDC. */
-export async function readLeftWithinHour(db: Queryable): Promise<bigint> {
+export async function readSentWithinHour(db: Queryable): Promise<bigint> {
   return readLeft(db, {});
 }
 
@@ -106,12 +106,12 @@ export async function readLeftWithinHour(db: Queryable): Promise<bigint> {
  * Serializes releases of money, so that two do not use the same room below the limit. Taken before any row lock: a
  * transaction that holds a row lock never waits for it.
  */
-export async function lockHour(tx: Transaction): Promise<void> {
+export async function lockHourlyLimit(tx: Transaction): Promise<void> {
   await lockUntilCommit(tx, 'hourlyLimit');
 }
 
 /** The hour's total as of a moment in the last minutes. It only shrinks, as payments age or fail. */
-export interface LeftBefore {
+export interface SentBefore {
   /** Text, to keep the database's full precision. */
   readonly moment: string;
   readonly value: bigint;
@@ -120,13 +120,13 @@ export interface LeftBefore {
 /** In milliseconds. */
 const knownForMs = 30_000;
 
-const known = new WeakMap<Database, { readonly readAt: number; readonly before: Promise<LeftBefore> }>();
+const known = new WeakMap<Database, { readonly readAt: number; readonly before: Promise<SentBefore> }>();
 
 /**
  * Read before taking the lock: an hour may hold a hundred thousand payments to sellers, and summing them under the lock
  * would block all others. One read serves everyone for some seconds.
  */
-export async function readLeftBefore(db: Database): Promise<LeftBefore> {
+export async function readSentBefore(db: Database): Promise<SentBefore> {
   const last = known.get(db);
   if (last !== undefined && performance.now() - last.readAt < knownForMs) return last.before;
   const before = addUp(db);
@@ -136,7 +136,7 @@ export async function readLeftBefore(db: Database): Promise<LeftBefore> {
 }
 
 /** As of a minute ago: payments of that time are committed, because the lock is never held that long. */
-async function addUp(db: Database): Promise<LeftBefore> {
+async function addUp(db: Database): Promise<SentBefore> {
   const { moment } = onlyRow(
     await db.query<{ moment: string }>("SELECT (clock_timestamp() - interval '1 minute')::text AS moment"),
   );
@@ -146,17 +146,17 @@ async function addUp(db: Database): Promise<LeftBefore> {
 interface Wish {
   readonly perHour: bigint;
   readonly value: bigint;
-  readonly before: LeftBefore;
+  readonly before: SentBefore;
 }
 
 /**
  * Whether the amount fits below the hourly limit. Call it under the lock. Everything is summed up again only when the
  * earlier total leaves doubt.
  */
-export async function fitsIntoHour(tx: Transaction, { perHour, value, before }: Wish): Promise<boolean> {
+export async function fitsHourlyLimit(tx: Transaction, { perHour, value, before }: Wish): Promise<boolean> {
   const since = await readLeft(tx, { after: before.moment });
   if (before.value + since + value <= perHour) return true;
-  return (await readLeftWithinHour(tx)) + value <= perHour;
+  return (await readSentWithinHour(tx)) + value <= perHour;
 }
 
 interface Span {
@@ -167,5 +167,5 @@ interface Span {
 }
 
 async function readLeft(db: Queryable, { after, until = 'infinity' }: Span): Promise<bigint> {
-  return onlyRow(await db.query<{ value: bigint }>(leftBetween, [after ?? null, until])).value;
+  return onlyRow(await db.query<{ value: bigint }>(sentBetween, [after ?? null, until])).value;
 }

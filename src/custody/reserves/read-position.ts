@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
 import { type Database, longStatements, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { type DoubtedArrival, readDoubted } from './doubted-arrivals.ts';
 import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
 import type { Cursor } from './read-balances.ts';
+import { readUncredited, type UncreditedArrival } from './uncredited-arrivals.ts';
 
 /** The ledger's view of one asset on one chain. */
 export interface Book {
@@ -29,7 +29,7 @@ export interface Position {
   readonly books: readonly Book[];
   readonly openSteps: readonly OpenStep[];
   /** Uncredited arrivals: the chain decides which are real. */
-  readonly doubted: readonly DoubtedArrival[];
+  readonly doubted: readonly UncreditedArrival[];
   /**
    * House wallets of all chains, in lower case. Each is asked on every chain: a key has the same address everywhere,
    * and unexpected transfers on another chain are booked there.
@@ -54,7 +54,7 @@ export async function readPosition(tx: Transaction): Promise<Position> {
     cursors: await readCursors(tx),
     books: await readBooks(tx),
     openSteps: await readOpenSteps(tx),
-    doubted: await readDoubted(tx),
+    doubted: await readUncredited(tx),
     houseAddresses: await readHouseAddresses(tx),
     unsweptAddresses: await readUnsweptAddresses(tx),
   };

@@ -3,12 +3,12 @@ import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
-import { readShown } from './doubted-arrivals.ts';
 import { hashesOf, readTaken } from './open-steps.ts';
 import { type Cursor, readBalances } from './read-balances.ts';
 import { type Position, readHouseAddresses } from './read-position.ts';
 import { amountText } from './reconcile-books.ts';
 import { compare, heldTokens, total } from './report.ts';
+import { readShown } from './uncredited-arrivals.ts';
 
 /** A user's native coin in a house wallet: a saga has unwrapped it, and its next step is not settled. */
 export interface Unwrapped {

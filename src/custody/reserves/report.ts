@@ -4,10 +4,10 @@ import type { Logger } from '../../kernel/log/logger.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { depositTokens } from '../wallets/kept-chains.ts';
-import { readShown } from './doubted-arrivals.ts';
 import { readTaken } from './open-steps.ts';
 import { type BalancesAt, BlockIsGone, readBalances, requireBlock } from './read-balances.ts';
 import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
+import { readShown } from './uncredited-arrivals.ts';
 
 /** What we hold and owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
 export interface ReserveRow {

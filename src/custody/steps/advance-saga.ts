@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { changeState, type StateChange } from '../../kernel/sagas/change-state.ts';
 import type { Saga } from '../../kernel/sagas/define-saga.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { type ChainStep, type ChainStepParts, listSteps } from './chain-step.ts';
 import { dropStep, type NewStep, planStep } from './plan-step.ts';
@@ -17,7 +17,7 @@ export function numberedStep(name: string, time: number): string {
 }
 
 /** The number of attempts so far; 0 when the step was never planned. */
-export async function timesPlanned(
+export async function countAttempts(
   { db }: Pick<ChainStepParts, 'db'>,
   { sagaId, name }: { readonly sagaId: string; readonly name: string },
 ): Promise<number> {
@@ -26,7 +26,7 @@ export async function timesPlanned(
   return (await listSteps(db, sagaId)).filter(isOne).length;
 }
 
-export function waitToAskAnew(time: number, waitsFor: string) {
+export function retryLater(time: number, waitsFor: string) {
   const lookAgainInMs = Math.min(pauseMs.most, pauseMs.first * 2 ** Math.min(time - 1, 16));
   return { lookAgainInMs, waitsFor, isTrouble: true } as const;
 }
@@ -72,7 +72,7 @@ export async function advanceSaga<State extends string>(
   for (const { end, ...step } of settle) gas.push(...((await settleStep(tx, step, end)) ?? []));
   for (const step of drop) await dropStep(tx, step);
   const postings = typeof post === 'function' ? await post() : post;
-  await postSurely(tx, ledger, [...postings, ...gas]);
+  await postOrThrow(tx, ledger, [...postings, ...gas]);
   return true;
 }
 
@@ -89,6 +89,6 @@ export async function planRetry(
     const gas = await settleStep(tx, failed, end);
     if (gas === undefined) return;
     await planStep(tx, await retry(tx));
-    await postSurely(tx, ledger, gas);
+    await postOrThrow(tx, ledger, gas);
   });
 }

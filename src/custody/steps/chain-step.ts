@@ -119,7 +119,7 @@ export async function isWalletBusy(db: Queryable, walletId: string): Promise<boo
 }
 
 /** The provider reports news about its transaction: the saga runs now instead of at its next poll. */
-export async function wakeStep(tx: Transaction, providerRef: string): Promise<void> {
+export async function wakeSagaOf(tx: Transaction, providerRef: string): Promise<void> {
   const { rows } = await tx.query<{ saga: string; sagaId: string; chain: string }>(
     'SELECT saga, saga_id, chain FROM chain_steps WHERE provider_ref = $1 AND settled_at IS NULL',
     [providerRef],

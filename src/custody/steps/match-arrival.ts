@@ -4,7 +4,7 @@ import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { type AccountId, houseAccount } from '../../ledger/account-id.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import type { ChainStep } from './chain-step.ts';
-import { hasUnexplained } from './unknown-calls.ts';
+import { hasUnexplainedTransactions } from './unknown-calls.ts';
 
 /** A payment by authorization, and the account to credit. */
 interface PaidClaim {
@@ -112,7 +112,7 @@ export async function matchArrival(tx: Queryable, arrival: HouseArrival): Promis
   );
   const [first] = rows;
   // After a restore from a backup the step that caused it may not be planned yet.
-  if (first === undefined) return { is: (await hasUnexplained(tx)) ? 'undecided' : 'surplus' };
+  if (first === undefined) return { is: (await hasUnexplainedTransactions(tx)) ? 'undecided' : 'surplus' };
   if (!first.certain) return { is: 'undecided' };
   return { is: 'expected', stepId: first.stepId, account: Number(first.accountId) as AccountId };
 }
@@ -172,7 +172,7 @@ export async function nameProof(
 }
 
 /** How much of an asset a step has brought, by the books. Undefined while nothing has arrived. */
-export async function whatArrived(
+export async function arrivedAmount(
   db: Queryable,
   { id }: Pick<ChainStep, 'id'>,
   asset: Asset,

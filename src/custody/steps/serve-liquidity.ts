@@ -205,7 +205,7 @@ export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepI
   return rows[0]?.stepId === stepId;
 }
 
-export async function waitedFor(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
+export async function queuedLiquidity(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { waited } = onlyRow(
     await db.query<{ waited: bigint }>(
       `SELECT coalesce(sum(atomic), 0) AS waited FROM chain_step_leaves

@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
-import { type EndedStep, numberedStep, planRetry, type StepName, timesPlanned, waitToAskAnew } from './advance-saga.ts';
+import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater, type StepName } from './advance-saga.ts';
 import { type ChainStepParts, findStep } from './chain-step.ts';
 import type { NewStep } from './plan-step.ts';
 import { type StepProgress, takeStep } from './take-step.ts';
@@ -100,7 +100,7 @@ export async function returnTokens(
     if (end.state === 'waiting') return end;
     ended.push({ ...revoke, end });
   }
-  const attempt = await timesPlanned(parts, { sagaId, name: 'return' });
+  const attempt = await countAttempts(parts, { sagaId, name: 'return' });
   const back = returnStep(sagaId, attempt);
   const to = await recipientOf(db, back);
   const end = await takeStep(parts, back, (from) => ({ from, token, to, atomic: amount.atomic }));
@@ -110,7 +110,7 @@ export async function returnTokens(
       const { address: recipient } = await houseWallet(tx, 'treasury', chain);
       return stepToReturn(spending, { recipient, attempt: attempt + 1 });
     });
-    return waitToAskAnew(attempt, `its tokens to go back to the treasury: ${end.reason}`);
+    return retryLater(attempt, `its tokens to go back to the treasury: ${end.reason}`);
   }
   for (const { end: revoked } of ended) {
     if (revoked.state === 'failed') {

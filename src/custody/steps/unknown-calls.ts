@@ -6,7 +6,10 @@ import type { ChainId } from '../../money/catalogue.ts';
  * Whether our wallets have sent a transaction, on this chain or on any, that no step explains yet. Until it is explained, an unpaid step may
  * have been paid, and an arrival may belong to a step that is not planned yet.
  */
-export async function hasUnexplained(db: Queryable, { chain }: { readonly chain?: ChainId } = {}): Promise<boolean> {
+export async function hasUnexplainedTransactions(
+  db: Queryable,
+  { chain }: { readonly chain?: ChainId } = {},
+): Promise<boolean> {
   const { rows } = await db.query(
     'SELECT FROM unknown_transactions WHERE decided_at IS NULL AND ($1::text IS NULL OR chain = $1) LIMIT 1',
     [chain ?? null],

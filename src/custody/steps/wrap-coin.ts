@@ -8,9 +8,9 @@ import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
-import { type EndedStep, numberedStep, planRetry, type StepName, timesPlanned, waitToAskAnew } from './advance-saga.ts';
+import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater, type StepName } from './advance-saga.ts';
 import { type ChainStepParts, findStep } from './chain-step.ts';
-import { whatArrived } from './match-arrival.ts';
+import { arrivedAmount } from './match-arrival.ts';
 import type { NewStep } from './plan-step.ts';
 import { takeStep } from './take-step.ts';
 
@@ -45,7 +45,7 @@ export async function wrapCoin(
 ): Promise<Exclude<SagaStep, string> | { readonly ended: readonly EndedStep[]; readonly surplus: readonly Posting[] }> {
   const { db, networks } = parts;
   const { sagaId, chain, amount, recipient } = wrapping;
-  const attempt = await timesPlanned(parts, { sagaId, name: 'wrap' });
+  const attempt = await countAttempts(parts, { sagaId, name: 'wrap' });
   const wrap = wrapStep(sagaId, attempt);
   const step = await findStep(db, wrap);
   if (step === undefined) throw new Error(`${sagaId} has nothing to wrap`);
@@ -59,9 +59,9 @@ export async function wrapCoin(
   if (end.state === 'waiting') return end;
   if (end.state === 'failed') {
     await planRetry(parts, { ...wrap, end }, async () => stepToWrap(wrapping, attempt + 1));
-    return waitToAskAnew(attempt, `it to be wrapped: ${end.reason}`);
+    return retryLater(attempt, `it to be wrapped: ${end.reason}`);
   }
-  const arrived = await whatArrived(db, step, amount.asset);
+  const arrived = await arrivedAmount(db, step, amount.asset);
   if (arrived === undefined) {
     return { lookAgainInMs: networks.get(chain)?.pollMs ?? 2_000, waitsFor: 'the wrapped coin to arrive' };
   }

@@ -6,7 +6,7 @@ import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/ledger.ts';
+import { postOrThrow } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { amountOf } from '../../money/amount.ts';
 import { type ChainId, type Coin, chains } from '../../money/catalogue.ts';
@@ -195,7 +195,7 @@ async function settleLoan({ db, ledger }: SweepParts, sweep: CoinSweep, stepId: 
     if (gas === undefined) return;
     const isLent = end.state === 'confirmed';
     if (isLent) await noteLent(tx, sweep.walletId, sweep.loan);
-    await postSurely(tx, ledger, [...(isLent ? [gasLent(sweep.chain, { stepId, atomic: sweep.loan })] : []), ...gas]);
+    await postOrThrow(tx, ledger, [...(isLent ? [gasLent(sweep.chain, { stepId, atomic: sweep.loan })] : []), ...gas]);
   });
 }
 

@@ -1,6 +1,6 @@
 import { getAddress, type Hex } from 'viem';
 import { multicallAddress } from '../../chains/abi.ts';
-import { encodeSubmission, type Fate, judge, readUsed, type SignedAuthorization } from '../../chains/authorization.ts';
+import { encodeSubmission, type Fate, fateOf, readUsed, type SignedAuthorization } from '../../chains/authorization.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
@@ -14,7 +14,7 @@ import { type StepEnd, takeStep } from '../steps/take-step.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import type { DepositToken } from '../wallets/kept-chains.ts';
 import { findCursor } from '../watch/chain-cursor.ts';
-import { isOnChain } from '../watch/reorganisation.ts';
+import { isOnChain } from '../watch/reorg.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
@@ -171,7 +171,7 @@ async function settle(
   if (end === 'under_way' && open.every(({ validBefore }) => validBefore > blockTime)) return wait;
 
   const used = await readUsed(network, tokenAddress(network, sweep), open, cursor.number);
-  const fates = open.map((item, index) => ({ item, fate: judge(item, { used: used[index] === true, blockTime }) }));
+  const fates = open.map((item, index) => ({ item, fate: fateOf(item, { used: used[index] === true, blockTime }) }));
   const finished = end !== 'under_way' && fates.every(({ fate }) => fate !== 'open');
   checkpoint('sweep.judged');
   await db.transaction(async (tx) => {

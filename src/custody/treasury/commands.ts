@@ -9,10 +9,10 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { chainIds, chains, holdings, homeChain } from '../../money/catalogue.ts';
 import { feeLimitOf, type SeedRotation, usualFeeLimit, type WalletProvider } from '../wallets/provider.ts';
 import { addFloat, type FloatParts } from './add-float.ts';
-import { explainUnknown, showUnknown, type UnknownParts } from './explain-unknown.ts';
-import { amountOrRefuse, chainOrRefuse, inWords as text } from './given-amount.ts';
+import { amountOrRefuse, chainOrRefuse, inWords as text } from './command-options.ts';
 import { treasuryOverview } from './overview.ts';
 import { rotateSeed } from './rotate-seed.ts';
+import { explainUnknown, showUnknown, type UnknownParts } from './unknown-transactions.ts';
 
 const mostFees = 100;
 

@@ -1,10 +1,10 @@
 import { parseGwei } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { composeConfig } from '../../app/config.ts';
+import { composeSettings } from '../../app/settings.ts';
 import { treasury } from './feature.ts';
 
 function ceilings(env: Record<string, string>) {
-  const { settings } = composeConfig(env, [treasury], { isRoot: false, readFile: () => '' });
+  const { settings } = composeSettings(env, [treasury], { isRoot: false, readFile: () => '' });
   return (settings.get('treasury') as ReturnType<NonNullable<typeof treasury.settings>['read']>).feeCeilings;
 }
 

@@ -11,7 +11,7 @@ export async function refuseSilent(silentChains: SilentChains, ...needed: readon
   const silent = await silentChains();
   const name = needed.find((chain) => silent.includes(chain));
   if (name === undefined) return;
-  throw silentErrors.chain_not_available(
+  throw chainDownErrors.chain_not_available(
     `${chains[name].name} has not responded for a minute. No money was moved. Try again later; operations on other chains still work.`,
     tryAgain,
   );
@@ -37,7 +37,7 @@ export const walletErrors = defineErrors({
 });
 
 /** The same code as above, because a client reacts alike: it takes another chain, or tries later. */
-export const silentErrors = defineErrors({
+export const chainDownErrors = defineErrors({
   chain_not_available: {
     status: 503,
     title: 'Chain not available',

@@ -14,7 +14,7 @@ export function depositTokens(network: Network): readonly DepositToken[] {
  * Which of these accounts keep deposits on this chain: all on the home chain, elsewhere those with a cross-chain
  * wallet. For the others, USDC is brought to the home chain.
  */
-export async function keepersOn(
+export async function accountsKeepingOn(
   db: Queryable,
   chain: ChainId,
   accountIds: readonly bigint[],
@@ -31,17 +31,17 @@ export async function keepersOn(
  * The same, for recording deposits: until the commit no account can become a keeper there, so one that creates its
  * wallet at the same moment finds the deposit.
  */
-export async function keepersUntilCommit(
+export async function accountsKeepingUntilCommit(
   tx: Transaction,
   chain: ChainId,
   accountIds: readonly bigint[],
 ): Promise<ReadonlySet<bigint>> {
   if (chain !== homeChain) await shareUntilCommit(tx, lockOf(chain));
-  return keepersOn(tx, chain, accountIds);
+  return accountsKeepingOn(tx, chain, accountIds);
 }
 
 /** From this commit on the account keeps its deposits there. When this returns, all earlier deposits are committed. */
-export async function becomeKeeper(tx: Transaction, chain: ChainId, accountId: bigint): Promise<void> {
+export async function keepDepositsOn(tx: Transaction, chain: ChainId, accountId: bigint): Promise<void> {
   const { rowCount } = await tx.query(
     'INSERT INTO cross_chain_wallets (account_id, chain) VALUES ($1, $2) ON CONFLICT DO NOTHING',
     [accountId, chain],

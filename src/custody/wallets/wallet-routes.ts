@@ -4,17 +4,17 @@ import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.
 import type { Database } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import { assets, type ChainId, chainIds, chains, coins, holdings, homeChain } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import { orUnavailable, requireNetwork, walletErrors } from './errors.ts';
-import { depositTokens, keepersOn } from './kept-chains.ts';
+import { accountsKeepingOn, depositTokens } from './kept-chains.ts';
 import type { WalletProvider } from './provider.ts';
 import { openUserWallet } from './user-wallets.ts';
 
 export interface WalletParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly provider: WalletProvider;
   readonly networks: Networks;
 }
@@ -105,7 +105,7 @@ function depositAddressRoute(parts: WalletParts): Route {
     async ({ caller, query }) => {
       const network = requireNetwork(parts.networks, query.chain);
       const { wallet } = await orUnavailable(openUserWallet(parts, caller.accountId, query.chain));
-      const stays = (await keepersOn(parts.db, query.chain, [caller.accountId])).has(caller.accountId);
+      const stays = (await accountsKeepingOn(parts.db, query.chain, [caller.accountId])).has(caller.accountId);
       return ok({
         chain: query.chain,
         address: wallet.address,

@@ -4,18 +4,18 @@ import { type ChainNode, type Network, tokenOf } from '../../chains/network.ts';
 import { transferIn } from '../../chains/token-transfer.ts';
 import { type ChainFacts, chains } from '../../money/catalogue.ts';
 import { proofsOf } from '../steps/receipt-proofs.ts';
-import type { Shown, Testimony } from './judge-testimony.ts';
+import type { NodeAnswer, ShownTransfer } from './compare-nodes.ts';
 import type { Arrival } from './read-transfers.ts';
 
 /** The position of a token transfer to one of our addresses. */
 export type Place = Pick<Arrival, 'txHash' | 'position' | 'recipient' | 'asset'>;
 
 /** Asks every node separately. */
-export function askNodes(network: Network, place: Place): Promise<Testimony[]> {
+export function askNodes(network: Network, place: Place): Promise<NodeAnswer[]> {
   return Promise.all(network.nodes.map((node) => ask(network, node, place)));
 }
 
-async function ask(network: Network, node: ChainNode, place: Place): Promise<Testimony> {
+async function ask(network: Network, node: ChainNode, place: Place): Promise<NodeAnswer> {
   const { host, client } = node;
   try {
     const shown = await findShown(network, client, place);
@@ -36,7 +36,7 @@ export async function findShown(
   network: Network,
   client: PublicClient,
   place: Place,
-): Promise<Omit<Shown, 'isFinal'> | undefined> {
+): Promise<Omit<ShownTransfer, 'isFinal'> | undefined> {
   const receipt = await findReceipt(client, place.txHash);
   const found = receipt && findTransfer(network, receipt, place);
   if (found === undefined || receipt === undefined) return undefined;
@@ -49,7 +49,7 @@ function findTransfer(
   network: Network,
   { status, logs }: TransactionReceipt,
   { position, recipient, asset }: Place,
-): Pick<Shown, 'atomic' | 'sender' | 'proofs'> | undefined {
+): Pick<ShownTransfer, 'atomic' | 'sender' | 'proofs'> | undefined {
   const token = tokenOf(network, asset);
   const moved = status === 'success' && token !== undefined ? transferIn(logs[position], token) : undefined;
   if (moved === undefined || moved.atomic === 0n || !isAddressEqual(moved.to, recipient)) return undefined;

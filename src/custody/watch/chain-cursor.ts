@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import type { Network, Networks } from '../../chains/network.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
-import { describeTrouble } from '../../kernel/jobs/trouble.ts';
+import { describeError } from '../../kernel/jobs/error-reporter.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 
@@ -47,7 +47,7 @@ export async function beginChains(
       await beginChain(db, network, startBlocks?.get(network.id));
     } catch (error) {
       throw new Refusal(
-        `${chains[network.id].name} cannot be reached, and its first block must be recorded before the service starts: ${describeTrouble(error)}.`,
+        `${chains[network.id].name} cannot be reached, and its first block must be recorded before the service starts: ${describeError(error)}.`,
         { cause: error },
       );
     }

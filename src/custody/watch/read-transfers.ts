@@ -1,7 +1,7 @@
 import { type Address, type Hex, isAddressEqual, type Log, parseAbiItem, type TransactionReceipt } from 'viem';
 import type { Network } from '../../chains/network.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
-import { wasRefused, wasTooSlow } from '../../kernel/jobs/trouble.ts';
+import { wasRefusedByNode, wasTooSlow } from '../../kernel/jobs/error-reporter.ts';
 import type { AccountId } from '../../ledger/account-id.ts';
 import type { Asset } from '../../money/catalogue.ts';
 import { proofsOf } from '../steps/receipt-proofs.ts';
@@ -17,7 +17,7 @@ interface Piece {
 }
 
 /** Reads the transfers of any number of blocks, newest first, in ranges as large as the node accepts. */
-export async function* readInPieces(
+export async function* readInRanges(
   network: Network,
   { from, to }: BlockRange,
   book: AddressBook,
@@ -30,7 +30,7 @@ export async function* readInPieces(
       yield { range, transfers: await readTransfers(network, range, book) };
       last = range.from - 1n;
     } catch (error) {
-      if (blocks === 1n || !(wasRefused(error) || wasTooSlow(error))) throw error;
+      if (blocks === 1n || !(wasRefusedByNode(error) || wasTooSlow(error))) throw error;
       blocks /= 2n;
     }
   }

@@ -28,7 +28,7 @@ export async function claimDatabase(url: string, mode: Mode): Promise<void> {
 }
 
 /** Creates the table for a service role that may not create tables itself. */
-export async function prepareClaim(url: string): Promise<void> {
+export async function createClaimTable(url: string): Promise<void> {
   await withClient({ url, applicationName }, async (client) => {
     await holdMigrationLock(client, usualPatience);
     await createTable(client);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, type Limits } from './connection-settings.ts';
-import { isSilence, isUndone, OutcomeUnknown } from './outcome-unknown.ts';
+import { isReadTimeout, OutcomeUnknown, wasRejected } from './errors.ts';
 import { createSlots, DatabaseBusy } from './slots.ts';
 
 /** Anything that runs SQL: the pool, or one open transaction. Functions that only query ask for this. */
@@ -122,7 +122,7 @@ async function runAlone<Row extends pg.QueryResultRow>(
   try {
     return withNames<Row>(await client.query({ text, values: values as unknown[], rowMode: 'array' }));
   } catch (error) {
-    if (isUndone(error)) throw error;
+    if (wasRejected(error)) throw error;
     lost = error as Error;
     // A value that cannot be sent is a mistake of ours, and never was.
     throw mayWrite.test(text) && !(error instanceof TypeError) ? new OutcomeUnknown(error) : error;
@@ -159,7 +159,7 @@ async function inTransaction<Result>(
     await commit(client);
     return result;
   } catch (error) {
-    if (error instanceof OutcomeUnknown || isSilence(error)) line.broken ??= error as Error;
+    if (error instanceof OutcomeUnknown || isReadTimeout(error)) line.broken ??= error as Error;
     else await client.query('ROLLBACK').catch(onError);
     throw error instanceof OutcomeUnknown ? error : (line.broken ?? error);
   } finally {
@@ -170,7 +170,7 @@ async function inTransaction<Result>(
 
 async function commit(client: pg.PoolClient): Promise<void> {
   const { command } = await client.query('COMMIT').catch((error: unknown) => {
-    throw isUndone(error) ? error : new OutcomeUnknown(error);
+    throw wasRejected(error) ? error : new OutcomeUnknown(error);
   });
   // After an error that somebody swallowed, COMMIT rolls back and says so without failing.
   if (command !== 'COMMIT') throw new Error('the transaction was rolled back by an error within it');
@@ -207,7 +207,7 @@ const unavailableCodes = ['57P', '08', '53', '25006', '57014', '55P03', '25P03',
 /** Whether the database could not be reached or is going away, rather than having refused a statement. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof DatabaseBusy || error instanceof OutcomeUnknown || isSilence(error)) return true;
+  if (error instanceof DatabaseBusy || error instanceof OutcomeUnknown || isReadTimeout(error)) return true;
   const code = (error as { code?: string }).code ?? '';
   if (error instanceof pg.DatabaseError) return unavailableCodes.some((start) => code.startsWith(start));
   return (

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import { type ConnectionOptions, inTransaction, withClient } from './connection-settings.ts';
-import { letOthersPast, type MigrationPatience, usualPatience } from './migration-lock.ts';
+import { type MigrationPatience, retryLockTimeouts, usualPatience } from './migration-lock.ts';
 
 const everything = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
@@ -58,7 +58,7 @@ export async function findServiceRole({ ownerUrl, serviceUrl }: ServiceOptions):
 export async function grantService(ownerUrl: string, role: string, patience: MigrationPatience): Promise<void> {
   const grants = { what: 'Granting privileges to the service role', whom: () => 'a session that uses the tables' };
   await withClient(granting(ownerUrl, patience), (client) =>
-    letOthersPast(patience, grants, () => grantAll(client, role)),
+    retryLockTimeouts(patience, grants, () => grantAll(client, role)),
   );
 }
 

@@ -5,8 +5,8 @@ import { type ConnectionOptions, connectionSettings, inTransaction, withClient }
 import { addFixedRows, type FixedRows, requireFixedRows } from './fixed-rows.ts';
 import {
   holdMigrationLock,
-  letOthersPast,
   type MigrationPatience,
+  retryLockTimeouts,
   usualPatience,
   watchBlockers,
 } from './migration-lock.ts';
@@ -65,9 +65,9 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const { pending, isNewer } = await readSchema(client, known);
     const applied = pending.length === 0 ? [] : await applyPending(client, { url, patience, known });
     const fixed = { what: 'The check of the fixed rows', whom: () => 'a session that has locked the table' };
-    await letOthersPast(patience, fixed, () => addFixedRows(client, options.fixedRows ?? []));
+    await retryLockTimeouts(patience, fixed, () => addFixedRows(client, options.fixedRows ?? []));
     const jobs = { what: 'The update of the job schema', whom: () => 'a session that uses it' };
-    await letOthersPast(patience, jobs, () => migrateJobs(url, patience));
+    await retryLockTimeouts(patience, jobs, () => migrateJobs(url, patience));
     return { applied, isNewer };
   });
 }
@@ -104,9 +104,9 @@ async function applyPending(client: pg.Client, { url, patience, known }: Applyin
   const blockers = await watchBlockers(url, rows[0]?.pid ?? 0);
   const whom = () => blockers.last();
   try {
-    await letOthersPast(patience, { what: 'The creation of the migration list', whom }, () => prepareList(client));
+    await retryLockTimeouts(patience, { what: 'The creation of the migration list', whom }, () => prepareList(client));
     for (const migration of pending) {
-      await letOthersPast(patience, { what: `Migration ${migration.name}`, whom }, () => apply(client, migration));
+      await retryLockTimeouts(patience, { what: `Migration ${migration.name}`, whom }, () => apply(client, migration));
     }
     return pending.map(({ name }) => name);
   } finally {

@@ -77,7 +77,7 @@ interface Waiting {
  * A session that waits for a table lock blocks all later sessions, even readers. So each attempt waits only briefly,
  * then releases the queue behind it and retries with backoff until the patience ends.
  */
-export async function letOthersPast<Result>(
+export async function retryLockTimeouts<Result>(
   { patienceMs, say }: MigrationPatience,
   { what, whom }: Waiting,
   attempt: () => Promise<Result>,

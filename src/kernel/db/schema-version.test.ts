@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asMigration, judgeSchema } from './schema-version.ts';
+import { asMigration, compareSchema } from './schema-version.ts';
 
 const first = asMigration({ version: 1, name: '001_first.sql', sql: 'CREATE TABLE a ();' });
 const adds = asMigration({
@@ -12,14 +12,14 @@ const later = asMigration({ version: 3, name: '003_later.sql', sql: '-- serves_f
 
 describe('a release and the schema that it finds', () => {
   it('knows what is still to come', () => {
-    expect(judgeSchema([], [first, adds])).toEqual({ pending: [first, adds], isNewer: false });
-    expect(judgeSchema([first], [first, adds])).toEqual({ pending: [adds], isNewer: false });
-    expect(judgeSchema([first, adds], [first, adds])).toEqual({ pending: [], isNewer: false });
+    expect(compareSchema([], [first, adds])).toEqual({ pending: [first, adds], isNewer: false });
+    expect(compareSchema([first], [first, adds])).toEqual({ pending: [adds], isNewer: false });
+    expect(compareSchema([first, adds], [first, adds])).toEqual({ pending: [], isNewer: false });
   });
 
   it('serves with a newer one that says so', () => {
-    expect(judgeSchema([first, adds], [first])).toEqual({ pending: [], isNewer: true });
-    expect(judgeSchema([first, adds, later], [first, adds])).toEqual({ pending: [], isNewer: true });
+    expect(compareSchema([first, adds], [first])).toEqual({ pending: [], isNewer: true });
+    expect(compareSchema([first, adds, later], [first, adds])).toEqual({ pending: [], isNewer: true });
   });
 
   it.each([
@@ -27,13 +27,13 @@ describe('a release and the schema that it finds', () => {
     ['of which one does not serve it', [first, adds, drops], [first], 3],
     ['that serves only from a later one on', [first, adds, later], [first], 3],
   ])('refuses a newer one %s', (_, applied, known, version) => {
-    expect(() => judgeSchema(applied, known)).toThrow(
+    expect(() => compareSchema(applied, known)).toThrow(
       `The database has migration ${version} of a newer release, which this release cannot run on: use the newer release.`,
     );
   });
 
   it('refuses one that was built with something else under the same number', () => {
-    expect(() => judgeSchema([{ ...first, checksum: 'x' }], [first])).toThrow(
+    expect(() => compareSchema([{ ...first, checksum: 'x' }], [first])).toThrow(
       'Migration 001_first.sql differs from the one',
     );
   });

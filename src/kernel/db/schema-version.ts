@@ -58,7 +58,7 @@ type Session = Pick<pg.ClientBase, 'query'>;
 
 /** Throws when this release cannot run on the schema. */
 export async function readSchema(client: Session, known: readonly Migration[]): Promise<Schema> {
-  return judgeSchema(await readApplied(client), known);
+  return compareSchema(await readApplied(client), known);
 }
 
 async function readApplied(client: Session): Promise<readonly AppliedMigration[]> {
@@ -71,7 +71,7 @@ async function readApplied(client: Session): Promise<readonly AppliedMigration[]
   return applied.rows;
 }
 
-export function judgeSchema(applied: readonly AppliedMigration[], known: readonly Migration[]): Schema {
+export function compareSchema(applied: readonly AppliedMigration[], known: readonly Migration[]): Schema {
   const newest = known.at(-1)?.version ?? 0;
   let isNewer = false;
   for (const { version, checksum, servesFrom } of applied) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toDecimalText } from '../../money/amount.ts';
-import { amountField, amountOrRefuse, GivenAmount } from './amount-field.ts';
+import { amountField, GivenAmount, requireAmount } from './amount-field.ts';
 import type { Problem } from './problem.ts';
 import { validate } from './validate.ts';
 
@@ -8,7 +8,7 @@ const read = (value: unknown) => validate('body', amountField, value) as GivenAm
 
 function refusalOf(value: unknown): string {
   try {
-    return toDecimalText(amountOrRefuse('USDC', read(value)));
+    return toDecimalText(requireAmount('USDC', read(value)));
   } catch (error) {
     return (error as Problem).message;
   }
@@ -25,7 +25,7 @@ test.each([
   [1e-6, '0.000001'],
   ['900000000', '900000000'],
 ])('%j is an amount', (given, text) => {
-  expect(toDecimalText(amountOrRefuse('USDC', read(given)))).toBe(text);
+  expect(toDecimalText(requireAmount('USDC', read(given)))).toBe(text);
 });
 
 test.each([

@@ -10,13 +10,13 @@ export const currency = z.enum(currencies, { error: `must be ${listed(currencies
 /** The currencies, and the coins with 18 decimals. */
 export const holding = z.enum(holdings, { error: `must be one of ${holdings.join(', ')}` });
 
-/** An amount in a response: see `toFigure`. */
-export const figure = z.union([z.number(), z.string()]);
+/** An amount in a response: see `toAmountValue`. */
+export const amountValue = z.union([z.number(), z.string()]);
 
-export const figureInWords = `A number for ${listed(currencies)}, a decimal string for ${listed(coins)}.`;
+export const amountValueFormat = `A number for ${listed(currencies)}, a decimal string for ${listed(coins)}.`;
 
 /** A number for USDC and EURC. Coins have more digits than a JSON number can hold, so they are decimal strings. */
-export function toFigure(amount: Amount): number | string {
+export function toAmountValue(amount: Amount): number | string {
   return isCurrency(amount.asset) ? toJsonNumber(amount) : toDecimalText(amount);
 }
 
@@ -30,7 +30,7 @@ export class GivenAmount {
 
   /**
    * One form for all spellings, so that the request hash recognises a retry: a number where that is exact, otherwise the shortest
-   * decimal string. An invalid amount stays as given; `amountOrRefuse` refuses it.
+   * decimal string. An invalid amount stays as given; `requireAmount` refuses it.
    */
   toJSON(): number | string {
     const text = shortestDecimal(typeof this.given === 'number' ? expandExponent(String(this.given)) : this.given);
@@ -39,13 +39,13 @@ export class GivenAmount {
   }
 }
 
-/** The allowed decimals depend on the currency, so `amountOrRefuse` parses the amount together with it. */
+/** The allowed decimals depend on the currency, so `requireAmount` parses the amount together with it. */
 export const amountField = z
   .union([z.number(), z.string()], { error: 'must be a number such as 12.5, or a decimal string' })
   .transform((given) => new GivenAmount(given))
   .meta({ description: 'A number or decimal string greater than 0, with at most 6 decimals.' });
 
-export function amountOrRefuse(asset: Asset, value: GivenAmount | number | string, path = 'amount'): Amount {
+export function requireAmount(asset: Asset, value: GivenAmount | number | string, path = 'amount'): Amount {
   const given = value instanceof GivenAmount ? value.given : value;
   const parsed = typeof given === 'number' ? amountFromNumber(asset, given) : amountFromText(asset, given);
   if (parsed.ok) return parsed.amount;

@@ -17,7 +17,7 @@ export function clientAddress(named: string, connection: string | undefined): st
   return isIP(bare) === 0 ? plainAddress(connection ?? '') : bare;
 }
 
-export function trustsAnybody(proxies: BlockList): boolean {
+export function hasTrustedProxies(proxies: BlockList): boolean {
   return proxies.rules.length > 0;
 }
 

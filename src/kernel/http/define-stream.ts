@@ -18,7 +18,7 @@ type StreamSpec<A extends Auth, Query, Params, Kinds extends EventKinds> = Omit<
 
 type Schema = z.ZodType;
 
-export type Telling<Kinds extends EventKinds> = (signal: AbortSignal) => AsyncIterable<StreamEvent<Kinds>>;
+export type StreamEvents<Kinds extends EventKinds> = (signal: AbortSignal) => AsyncIterable<StreamEvent<Kinds>>;
 
 /**
  * Declares a route that responds with Server-Sent Events. A failure before the first event is a problem with its status, as
@@ -31,7 +31,7 @@ export function defineStream<
   Params extends Schema | undefined = undefined,
 >(
   { events, ...facts }: StreamSpec<A, Query, Params, Kinds>,
-  handle: (request: RouteRequest<A, undefined, Query, Params>) => Promise<Telling<Kinds>>,
+  handle: (request: RouteRequest<A, undefined, Query, Params>) => Promise<StreamEvents<Kinds>>,
 ): Route {
   return {
     spec: { ...facts, method: 'GET', returns: {}, events },

@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../log/logger.ts';
 import { createPlaces } from '../places/places.ts';
 import type { Route, StreamAnswer } from './define-route.ts';
-import { addressOf } from './doors.ts';
 import { httpErrors } from './errors.ts';
 import { holderOf } from './holder.ts';
+import { addressOf } from './request-guards.ts';
 import { describeProblem, toProblem } from './send-problem.ts';
 
 /** Server-Sent Events. */

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import type { Logger } from '../log/logger.ts';
 import { createPlaces } from '../places/places.ts';
 import type { AnyLongAnswer, Route, TextAnswer } from './define-route.ts';
-import { addressOf } from './doors.ts';
 import { holderOf } from './holder.ts';
+import { addressOf } from './request-guards.ts';
 
 export interface LongAnswerLimits {
   /** How many are under way at once, in all and of one account. */

@@ -56,7 +56,7 @@ export function defineErrors<Code extends string>(specs: Record<Code, ErrorSpec>
  * Returns the error that `ask` throws, to be thrown later: an idempotent replay must get its stored response even if
  * the request would be refused now. The error is wrapped because any value can be thrown.
  */
-export async function findRefusal(ask: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
+export async function catchError(ask: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
   try {
     await ask();
     return undefined;

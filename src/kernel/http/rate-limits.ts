@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
-import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
+import type { RateLimits } from '../rate-limit/rate-limits.ts';
 import { limitsPerNetwork, networksOf } from './client-address.ts';
 import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
@@ -8,7 +8,7 @@ import { httpErrors } from './errors.ts';
 const limitWindowMs = 60_000;
 
 /** Requests per minute; 0 is unlimited. */
-export function limitOfTier(limits: RateLimitConfig, tier: Caller['tier']): number {
+export function limitOfTier(limits: RateLimits, tier: Caller['tier']): number {
   switch (tier) {
     case 'free':
       return limits.free;
@@ -30,7 +30,7 @@ export interface Counted extends Limited {
 }
 
 /** Limits for requests without a key: per address and, in IPv6, per surrounding network. */
-export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly Limited[] {
+export function limitsOfAddress(limits: RateLimits, ip: string): readonly Limited[] {
   const { nearest, wider } = networksOf(ip);
   const own = { bucket: `ip:${nearest}`, limit: limits.anonymous };
   return wider === undefined ? [own] : [own, { bucket: `ip:${wider}`, limit: limits.network }];
@@ -40,7 +40,7 @@ export function limitsOfAddress(limits: RateLimitConfig, ip: string): readonly L
  * Limits for invalid incoming notifications. They have buckets of their own, so anonymous calls from the same address
  * do not use them up.
  */
-export function limitsOfNotices(limits: RateLimitConfig, ip: string): readonly Limited[] {
+export function limitsOfNotifications(limits: RateLimits, ip: string): readonly Limited[] {
   return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({ bucket: `notices:${bucket}`, limit }));
 }
 
@@ -48,20 +48,20 @@ export function limitsOfNotices(limits: RateLimitConfig, ip: string): readonly L
 const trialsPerRequest = 20;
 
 /** Limits for invalid signatures. A valid one is given back, so it passes whatever else the address has used up. */
-export function limitsOfTrials(limits: RateLimitConfig, ip: string): readonly Limited[] {
+export function limitsOfSignatures(limits: RateLimits, ip: string): readonly Limited[] {
   return limitsOfAddress(limits, ip).map(({ bucket, limit }) => ({
     bucket: `trials:${bucket}`,
     limit: trialsPerRequest * limit,
   }));
 }
 
-export function limitsOfPages({ pages }: RateLimitConfig, ip: string): readonly Limited[] {
+export function limitsOfPages({ pages }: RateLimits, ip: string): readonly Limited[] {
   return limitsPerNetwork(ip, pages).map(({ network, limit }) => ({ bucket: `pages:${network}`, limit }));
 }
 
 /** All accounts behind one address also share a limit, far above the limit of a single account. */
 export function limitsOfCaller(
-  limits: RateLimitConfig,
+  limits: RateLimits,
   { bucket, tier }: Caller,
   address: () => string,
 ): readonly Limited[] {

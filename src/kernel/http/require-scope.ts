@@ -2,7 +2,7 @@ import type { Caller, Route, Scope } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 
 /** Refuses a key without the route's scope. Every route passes here; no other code checks scopes. */
-export function refuseNarrowKey({ scope, scopeOfKey }: Route['spec'], caller: Caller | undefined): void {
+export function requireScope({ scope, scopeOfKey }: Route['spec'], caller: Caller | undefined): void {
   const needed = scope ?? scopeOfKey;
   if (caller === undefined || needed === undefined || needed === 'any' || caller.scopes.includes(needed)) return;
   throw scopeRequired(needed);

@@ -7,7 +7,7 @@ import type { EventStreams } from './event-streams.ts';
 import type { LongAnswers } from './long-answers.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
-import { refuseNarrowKey } from './require-scope.ts';
+import { requireScope } from './require-scope.ts';
 import { validate } from './validate.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -32,7 +32,7 @@ export async function runRoute(
   if (spec.auth === 'key' && request.caller === undefined) {
     throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
   }
-  refuseNarrowKey(spec, request.caller);
+  requireScope(spec, request.caller);
 
   const asked = readRequest(spec, request, secrets);
   const answer = await route.handle({

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { OutcomeUnknown, TryAgain } from '../db/outcome-unknown.ts';
+import { OutcomeUnknown, TryAgain } from '../db/errors.ts';
 import { DatabaseBusy } from '../db/slots.ts';
 import { httpErrors } from './errors.ts';
 import { toProblem } from './send-problem.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { isUnavailable } from '../db/database.ts';
-import { OutcomeUnknown, TryAgain } from '../db/outcome-unknown.ts';
+import { OutcomeUnknown, TryAgain } from '../db/errors.ts';
 import { NoPlace } from '../places/places.ts';
 import { httpErrors } from './errors.ts';
 import { Problem, type ProblemExtras } from './problem.ts';

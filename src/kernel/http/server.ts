@@ -3,16 +3,23 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { newId } from '../ids/ids.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
-import type { RateLimitConfig } from '../rate-limit/rate-limit-config.ts';
-import { isTrusted, trustsAnybody } from './client-address.ts';
+import type { RateLimits } from '../rate-limit/rate-limits.ts';
+import { hasTrustedProxies, isTrusted } from './client-address.ts';
 import type { Caller, Route } from './define-route.ts';
-import { type Authenticate, addressOf, countFailed, countLate, createApiDoor, createPageDoor } from './doors.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
 import { answerClientError } from './listen.ts';
 import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
 import { parseJsonBody, parseUnnamedBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
+import {
+  type Authenticate,
+  addressOf,
+  countFailedRequest,
+  countInRoute,
+  createApiGuard,
+  createPageGuard,
+} from './request-guards.ts';
 import { type RequestHashes, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 import { createProxyNotice } from './trusted-proxies.ts';
@@ -81,7 +88,7 @@ export interface AnsweredRequest {
 }
 
 export interface ServerOptions {
-  readonly config: { readonly rateLimits: RateLimitConfig; readonly trustedProxies: BlockList };
+  readonly config: { readonly rateLimits: RateLimits; readonly trustedProxies: BlockList };
   /** Known for certain only once the service listens. */
   readonly publicUrl: () => string;
   readonly routes: readonly Route[];
@@ -113,7 +120,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     // Without trusted proxies the check would cost time on every request for nothing.
-    trustProxy: trustsAnybody(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
+    trustProxy: hasTrustedProxies(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
     rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
     // run-route.ts reads the query, where an error becomes a problem response.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 500 },
@@ -139,7 +146,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     noticeProxy(request);
     done();
   });
-  app.addHook('onRequest', createPageDoor(options));
+  app.addHook('onRequest', createPageGuard(options));
   if (logger.isLevelEnabled('info'))
     app.addHook('onResponse', (request, reply, done) => {
       logRequest(logger, request, reply);
@@ -159,7 +166,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     });
 
   app.setErrorHandler(async (error, request, reply) => {
-    const problem = toProblem((await countFailed(options, request, reply)) ?? error);
+    const problem = toProblem((await countFailedRequest(options, request, reply)) ?? error);
     request.refusedWith = problem.code;
     if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
     return sendProblem(reply, problem, request.id, publicUrl());
@@ -183,7 +190,7 @@ function registerApi(
   ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
 ): void {
   const { routes, secrets } = options;
-  api.addHook('onRequest', createApiDoor(options));
+  api.addHook('onRequest', createApiGuard(options));
   api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
   api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));
 
@@ -198,7 +205,7 @@ function registerApi(
         url: path,
         config: { countsThemselves: route.spec.countsThemselves, countsKeys: route.spec.countsKeys },
         handler: (request, reply) =>
-          runRoute(route, request, reply, { ...ways, secrets, count: countLate(options, request, reply) }),
+          runRoute(route, request, reply, { ...ways, secrets, count: countInRoute(options, request, reply) }),
       });
     }
     refuseOtherMethods(api, path, group);

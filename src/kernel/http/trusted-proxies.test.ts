@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRanges, toBlockList, trustsEverybody } from './trusted-proxies.ts';
+import { coversPublicInternet, parseRanges, toBlockList } from './trusted-proxies.ts';
 
 test.each([
   '0.0.0.0/0',
@@ -14,7 +14,7 @@ test.each([
   '::/80',
   '::/16',
 ])('%s trusts everybody', (text) => {
-  expect(trustsEverybody(parseRanges(text) ?? [])).toBe(true);
+  expect(coversPublicInternet(parseRanges(text) ?? [])).toBe(true);
 });
 
 test.each([
@@ -25,7 +25,7 @@ test.each([
   '104.16.0.0/13,172.64.0.0/13,13.32.0.0/15,2400:cb00::/32,2606:4700::/32',
   '192.0.2.7',
 ])('%s does not', (text) => {
-  expect(trustsEverybody(parseRanges(text) ?? [])).toBe(false);
+  expect(coversPublicInternet(parseRanges(text) ?? [])).toBe(false);
 });
 
 test.each(['10.0.0.0/33', '10.1', '10.0.0.0/8/8', '::/129', '10.0.0.0/', 'proxy.internal', '10.0.0.0/-1'])(

@@ -43,7 +43,7 @@ const ownNetworks = ['private', 'uniqueLocal', 'loopback', 'linkLocal', 'carrier
 const largestShare = { ipv4: 2 ** -8, ipv6: 2 ** -16 };
 
 /** Whether the ranges cover so much of the public Internet that clients could forge their address. */
-export function trustsEverybody(ranges: readonly AddressRange[]): boolean {
+export function coversPublicInternet(ranges: readonly AddressRange[]): boolean {
   const share = { ipv4: 0, ipv6: 0 };
   for (const range of ranges) if (!isOwn(range)) share[range.address.kind()] += 2 ** -range.prefix;
   return share.ipv4 > largestShare.ipv4 || share.ipv6 > largestShare.ipv6 || ranges.some(isMapped);
@@ -55,10 +55,10 @@ function isOwn({ address, prefix }: AddressRange): boolean {
     address.kind() === 'ipv6'
       ? [ipaddr.IPv6.networkAddressFromCIDR(whole), ipaddr.IPv6.broadcastAddressFromCIDR(whole)]
       : [ipaddr.IPv4.networkAddressFromCIDR(whole), ipaddr.IPv4.broadcastAddressFromCIDR(whole)];
-  return ends.every(isOwnNetwork);
+  return ends.every(isPrivateNetwork);
 }
 
-export function isOwnNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+export function isPrivateNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return ownNetworks.includes(address.range());
 }
 
@@ -79,7 +79,8 @@ export function createProxyNotice({ trustedProxies }: { readonly trustedProxies:
   return ({ headers, socket }: FastifyRequest): void => {
     if (said || (headers['x-forwarded-for'] === undefined && headers['forwarded'] === undefined)) return;
     const address = plainAddress(socket.remoteAddress ?? '');
-    if (!ipaddr.isValid(address) || !isOwnNetwork(ipaddr.parse(address)) || isTrusted(trustedProxies, address)) return;
+    if (!ipaddr.isValid(address) || !isPrivateNetwork(ipaddr.parse(address)) || isTrusted(trustedProxies, address))
+      return;
     said = true;
     logger.warn(
       { proxy: address },

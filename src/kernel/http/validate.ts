@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { describeIssue } from './describe-issue.ts';
 import { httpErrors } from './errors.ts';
-import { plainIssue } from './plain-issue.ts';
 import type { FieldError, Problem } from './problem.ts';
 
 type Part = 'body' | 'query' | 'params';
@@ -10,7 +10,7 @@ const longestText = 200;
 
 export function validate(part: Part, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return part === 'body' ? refuseUnasked(value) : undefined;
-  const result = schema.safeParse(value, { error: plainIssue });
+  const result = schema.safeParse(value, { error: describeIssue });
   if (result.success) return result.data;
   throw invalid(part, value, result.error.issues);
 }

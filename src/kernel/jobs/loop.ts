@@ -1,6 +1,6 @@
 import { within } from '../clock.ts';
 import type { Logger } from '../log/logger.ts';
-import { backOffMs, createTrouble } from './trouble.ts';
+import { backOffMs, createErrorReporter } from './error-reporter.ts';
 
 export interface LoopOptions {
   readonly logger: Logger;
@@ -25,7 +25,7 @@ const longestStopMs = 3_000;
 
 /** Runs repeatedly and never gives up: after a failure it retries with backoff. */
 export function startLoop({ logger, fields, trouble: what, run }: LoopOptions): Loop {
-  const trouble = createTrouble(logger, fields, what);
+  const trouble = createErrorReporter(logger, fields, what);
   let stopped = false;
   let endPause = () => {};
   let awake = false;

@@ -1,7 +1,7 @@
 import { type Clock, within } from '../clock.ts';
-import { describeTrouble } from '../jobs/trouble.ts';
+import { describeError } from '../jobs/error-reporter.ts';
 import type { Logger } from '../log/logger.ts';
-import { refuseTwice } from '../refusal.ts';
+import { refuseDuplicates } from '../refusal.ts';
 import type { MetricKind, MetricSource, Readings, Sample } from './metric.ts';
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -64,7 +64,7 @@ const up = {
 } as const;
 
 export function createCollector({ sources, clock, logger, patienceMs = 2_000 }: CollectorOptions): Collector {
-  refuseTwice(
+  refuseDuplicates(
     'metric',
     sources.flatMap(({ metrics }) => Object.keys(metrics)),
   );
@@ -115,7 +115,7 @@ function createReader(
       trouble = undefined;
     } catch (error) {
       if (everyMs === undefined) last = { readings: undefined, at: clock.now() };
-      const now = describeTrouble(error);
+      const now = describeError(error);
       if (now !== trouble) say(name, now);
       trouble = now;
     }

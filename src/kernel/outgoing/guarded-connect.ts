@@ -2,7 +2,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { isIP, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { type DestinationRules, findDestination } from './check-url.ts';
-import { nobodyThere, OutgoingError } from './outgoing-error.ts';
+import { hostUnreachable, OutgoingError } from './outgoing-error.ts';
 import { isPublicAddress } from './public-address.ts';
 
 export type Lookup = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
@@ -25,8 +25,7 @@ export function createDnsLookup({ servers }: { servers?: readonly string[] } = {
 }
 
 /** Resolves as the operating system does, for hosts that the operator has named. */
-const lookUpLikeTheSystem: Lookup = async (hostname) =>
-  (await lookup(hostname, { all: true })).map(({ address }) => address);
+const systemLookup: Lookup = async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 export interface GuardedConnectOptions {
   readonly rules: DestinationRules;
@@ -83,7 +82,7 @@ export function createGuardedConnect({
         if (last || signal.aborted) throw error;
       }
     }
-    throw nobodyThere();
+    throw hostUnreachable();
   }
 
   return (options, callback) => {
@@ -100,10 +99,10 @@ async function findAddresses(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const literal = host.startsWith('[') ? host.slice(1, -1) : host;
-  const ask = publicOnly ? lookup : lookUpLikeTheSystem;
+  const ask = publicOnly ? lookup : systemLookup;
   const addresses = isIP(literal) === 0 ? await ask(host, signal).catch(() => []) : [literal];
   // A single non-public address rejects the host: an honest host has no such mixture.
-  if (publicOnly && !addresses.every(isPublicAddress)) throw nobodyThere();
+  if (publicOnly && !addresses.every(isPublicAddress)) throw hostUnreachable();
   // IPv4 first: a machine with only one of the two usually has IPv4.
   return [...new Set(addresses)].sort((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses);
 }

@@ -18,7 +18,7 @@ export class OutgoingError extends Error {
  * A name with a private address, an unknown name and a silent host all get this error, so that callers cannot probe
  * which names our resolver knows inside our network.
  */
-export function nobodyThere(): OutgoingError {
+export function hostUnreachable(): OutgoingError {
   return new OutgoingError('unreachable', 'The host could not be reached.', { neverSent: true });
 }
 
@@ -54,7 +54,7 @@ export function toOutgoingError(error: unknown): OutgoingError {
   if (code === 'UND_ERR_INVALID_ARG') {
     return new OutgoingError('refused', 'The request cannot be sent: a header is not valid.');
   }
-  if (unconnected.has(code)) return nobodyThere();
+  if (unconnected.has(code)) return hostUnreachable();
   const sentence = sentences[code];
   if (sentence !== undefined) return new OutgoingError('unreachable', sentence);
   if (code.startsWith('HPE_')) return new OutgoingError('unreachable', 'The host did not answer with valid HTTP.');

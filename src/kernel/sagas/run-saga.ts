@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { handleJob, type JobHandler } from '../jobs/define-job.ts';
-import { backOffMs, describeTrouble } from '../jobs/trouble.ts';
+import { backOffMs, describeError } from '../jobs/error-reporter.ts';
 import type { Logger } from '../log/logger.ts';
 import { Ended } from './checkpoint.ts';
 import { activeStates, type Saga } from './define-saga.ts';
@@ -92,7 +92,7 @@ export function createSagaRunner({ db, logger, handlers }: SagaRunnerParts): Sag
     const askedForMs = (error as { retryAfterMs?: number }).retryAfterMs ?? 0;
     return {
       lookAgainInMs: Math.max(askedForMs, backOffMs(failed, backOff)),
-      waitsFor: describeTrouble(error),
+      waitsFor: describeError(error),
       isTrouble: true,
     };
   }

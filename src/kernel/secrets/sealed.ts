@@ -1,4 +1,4 @@
-import { refuseTwice } from '../refusal.ts';
+import { refuseDuplicates } from '../refusal.ts';
 import { type SealPurpose, sealPurposes } from './secrets.ts';
 
 /** A column with sealed data, and the key of its rows. */
@@ -25,7 +25,7 @@ const hashKeys: Sealed = {
 export function allSealed(declared: readonly Sealed[]): readonly Sealed[] {
   const all = [hashKeys, ...declared];
   const purposes = all.map(({ purpose }) => purpose);
-  refuseTwice('sealed purpose', purposes);
+  refuseDuplicates('sealed purpose', purposes);
   const forgotten = sealPurposes.filter((purpose) => !purposes.includes(purpose));
   if (forgotten.length > 0)
     throw new Error(`no feature declares where it stores sealed data for: ${forgotten.join(', ')}`);

@@ -19,14 +19,14 @@ export interface ProtocolTerms {
 const mostKept = 100n;
 
 /** The reason why the protocol's fee is too high; undefined when it is not. */
-export function tooDear({ minFee }: Pick<ProtocolTerms, 'minFee'>, { asset, atomic }: Amount): string | undefined {
+export function feeTooHigh({ minFee }: Pick<ProtocolTerms, 'minFee'>, { asset, atomic }: Amount): string | undefined {
   if (minFee * mostKept <= atomic) return undefined;
   const kept = toDecimalText(amountOf(asset, minFee));
   return `The cross-chain protocol currently charges ${kept} ${asset}, which is more than 1 % of the amount.`;
 }
 
 /** Refuses a transfer that the protocol would not accept now, before the balance is debited. Answers the protocol's fee. */
-export async function refuseUnbridgeable(from: Network, to: Network, amount: Amount): Promise<Amount> {
+export async function requireBridgeable(from: Network, to: Network, amount: Amount): Promise<Amount> {
   const [terms, isPausedThere] = await Promise.all([askTerms(from, amount), isPaused(to)]).catch((error: unknown) => {
     if (!(error instanceof BaseError)) throw error;
     throw httpErrors.unavailable(undefined, { headers: { 'Retry-After': '5' } });
@@ -38,7 +38,7 @@ export async function refuseUnbridgeable(from: Network, to: Network, amount: Amo
       `CCTP’s limit per transfer from ${chains[from.id].name} is ${most} ${amount.asset}. Split the amount into smaller transfers.`,
     );
   }
-  const trouble = tooDear(terms, amount);
+  const trouble = feeTooHigh(terms, amount);
   if (trouble !== undefined) throw bridgeErrors.bridge_fee_too_high(trouble);
   return amountOf(amount.asset, terms.minFee);
 }

@@ -37,7 +37,7 @@ export interface Bridge {
 }
 
 /** The debited amount. */
-export const takenFor = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
+export const debitedAmount = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
 
 /** The account that was debited, and that is refunded if nothing can be burned. */
 export function sourceOf(bridge: Pick<Bridge, 'accountId' | 'from' | 'amount' | 'origin'>): AccountId {

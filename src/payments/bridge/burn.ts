@@ -23,9 +23,9 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
-import { askTerms, tooDear } from './ask-protocol.ts';
+import { askTerms, feeTooHigh } from './ask-protocol.ts';
 import { type Bridge, burnStep } from './bridge.ts';
-import { failBridge } from './give-back.ts';
+import { failBridge } from './fail-bridge.ts';
 import { type BridgeParts, findBurner } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
@@ -77,7 +77,7 @@ export async function prepareBurn(parts: BridgeParts, bridge: Bridge, end: StepE
   const { db, ledger, networks } = parts;
   const { id, from, to, amount } = bridge;
   const { minFee } = await askTerms(requireNetwork(networks, from), amount);
-  const trouble = tooDear({ minFee }, amount);
+  const trouble = feeTooHigh({ minFee }, amount);
   if (trouble !== undefined) return failBridge(parts, bridge, end, trouble);
   await db.transaction(async (tx) => {
     const { maxFee, recipient } = (await recallBurn(tx, bridge)) ?? {

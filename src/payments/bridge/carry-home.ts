@@ -1,13 +1,13 @@
 import type { Networks } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import type { Database } from '../../kernel/db/database.ts';
+import { describeError } from '../../kernel/jobs/error-reporter.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
-import { describeTrouble } from '../../kernel/jobs/trouble.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
-import { askTerms, type ProtocolTerms, tooDear } from './ask-protocol.ts';
+import { askTerms, feeTooHigh, type ProtocolTerms } from './ask-protocol.ts';
 import { gasBetween } from './gas-fee.ts';
 import { openBridge } from './open-bridge.ts';
 
@@ -73,10 +73,10 @@ export async function carryHome(parts: CarryHomeParts, chain: ChainId): Promise<
       const amount = amountOf('USDC', atomic - gasFee.atomic);
       const terms = await askTerms(network, amount);
       if (terms.paused) return;
-      if (tooDear(terms, amount) !== undefined) continue;
+      if (feeTooHigh(terms, amount) !== undefined) continue;
       // A failure of one account must not stop the others.
       await carry(parts, { ...terms, accountId: accountId, chain, gasFee, least }).catch((error: unknown) => {
-        parts.logger.error({ chain, trouble: describeTrouble(error) }, 'a deposit cannot be carried home');
+        parts.logger.error({ chain, trouble: describeError(error) }, 'a deposit cannot be carried home');
       });
     }
     const last = rows.at(-1);

@@ -1,6 +1,6 @@
 import type { Networks } from '../../chains/network.ts';
 import { orUnavailable } from '../../custody/wallets/errors.ts';
-import { becomeKeeper, depositTokens, keptChains } from '../../custody/wallets/kept-chains.ts';
+import { depositTokens, keepDepositsOn, keptChains } from '../../custody/wallets/kept-chains.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet, type UserWallet } from '../../custody/wallets/user-wallets.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
@@ -27,7 +27,7 @@ export interface CrossChainWallet {
  */
 export async function keepHere(tx: Transaction, accountId: bigint, chain: ChainId): Promise<Posting[]> {
   if (chain === homeChain) return [];
-  await becomeKeeper(tx, chain, accountId);
+  await keepDepositsOn(tx, chain, accountId);
   const { rows } = await tx.query<{ id: string; atomic: bigint }>(
     `UPDATE deposits SET kept_at = now() WHERE id = ANY (ARRAY(
        SELECT id FROM deposits WHERE account_id = $1 AND chain = $2 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL

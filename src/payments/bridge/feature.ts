@@ -7,15 +7,15 @@ import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { pictureOf } from '../../kernel/sagas/public-status.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { defineSettings, type Mode } from '../../kernel/settings.ts';
-import { describeMoney, detailsOf, type EventType, figure } from '../../ledger/event-types.ts';
+import { describeMoney, detailsOf, type EventType, jsonAmount } from '../../ledger/event-types.ts';
 import { subtract } from '../../money/amount.ts';
 import { type ChainId, chainIds, chains, homeChain } from '../../money/catalogue.ts';
-import { counted } from '../../money/in-words.ts';
+import { numberInWords } from '../../money/in-words.ts';
 import { attestationStep } from './await-attestation.ts';
 import { type Bridge, findBridge } from './bridge.ts';
 import { burn, prepareBurn } from './burn.ts';
 import { type CarryHomeParts, startCarryingHome } from './carry-home.ts';
-import { failBridge, returnToTreasury } from './give-back.ts';
+import { failBridge, returnToTreasury } from './fail-bridge.ts';
 import { mint } from './mint.ts';
 import { type BridgeParts, findBurner, spendingOf } from './parts.ts';
 import { type BridgeRouteParts, bridgeRoutes } from './routes.ts';
@@ -30,8 +30,8 @@ const bridgeEvents: readonly EventType[] = [
       return {
         ...describeMoney(posting),
         // The gas of both chains and the protocol's fee.
-        ...(fee.atomic > 0n && { fee: figure(fee) }),
-        received: figure(subtract(amount, fee)),
+        ...(fee.atomic > 0n && { fee: jsonAmount(fee) }),
+        received: jsonAmount(subtract(amount, fee)),
         ...detailsOf(posting),
       };
     },
@@ -62,7 +62,7 @@ export const bridge: Feature<{
   chapters: [
     {
       name: 'Cross-chain',
-      description: `USDC between ${counted(chainIds.length)} chains over Circle’s cross-chain protocol (CCTP), burned on the source and minted on the destination chain.`,
+      description: `USDC between ${numberInWords(chainIds.length)} chains over Circle’s cross-chain protocol (CCTP), burned on the source and minted on the destination chain.`,
       states: pictureOf(bridgeSaga, 'The states of a cross-chain transfer'),
     },
   ],

@@ -9,7 +9,7 @@ import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
 import { chains, homeChain } from '../../money/catalogue.ts';
-import { type Bridge, burnStep, mintStep, takenFor } from './bridge.ts';
+import { type Bridge, burnStep, debitedAmount, mintStep } from './bridge.ts';
 import type { BridgeParts } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
@@ -109,8 +109,8 @@ function mintPosting(bridge: Bridge, minted: Amount, hash: Hex): Posting {
   const { name } = chains[from];
   return {
     type: origin === 'deposit' ? 'deposit_carried_home' : 'bridge_completed',
-    amount: takenFor(bridge),
-    fee: subtract(takenFor(bridge), minted),
+    amount: debitedAmount(bridge),
+    fee: subtract(debitedAmount(bridge), minted),
     entries: [
       { account: houseAccount('bridges_in_transit', asset, to), atomic: -amount.atomic },
       { account: userAccount(accountId, asset, to), atomic: minted.atomic },

@@ -9,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Outcome, Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
-import { type Bridge, sourceOf, takenFor } from './bridge.ts';
+import { type Bridge, debitedAmount, sourceOf } from './bridge.ts';
 import { bridgeSaga } from './saga.ts';
 
 export interface NewBridge {
@@ -47,7 +47,7 @@ export async function openBridge(
   });
   await beside?.(id);
   await wakeSaga(tx, { saga: bridgeSaga.name, id, lane: from });
-  const taken = takenFor({ amount, gasFee });
+  const taken = debitedAmount({ amount, gasFee });
   const outcomes = await ledger.postWithin(tx, [
     ...before,
     {

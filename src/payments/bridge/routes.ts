@@ -2,38 +2,38 @@ import { z } from 'zod';
 import type { Networks, SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import {
+  chainDownErrors,
   orUnavailable,
   refuseSilent,
   requireNetwork,
-  silentErrors,
   walletErrors,
 } from '../../custody/wallets/errors.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
 import type { Database } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse, type GivenAmount } from '../../kernel/http/amount-field.ts';
+import { amountField, type GivenAmount, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { findRefusal } from '../../kernel/http/problem.ts';
+import { catchError } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
-import { bridgeRecord, chainField, describeBridge, describeInitiation, exampleRecord } from './answer.ts';
-import { refuseUnbridgeable } from './ask-protocol.ts';
+import { requireBridgeable } from './ask-protocol.ts';
 import { type BridgeRow, findBridge, selectBridge, toBridge } from './bridge.ts';
 import { keepHere } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
 import { gasBetween } from './gas-fee.ts';
 import { openBridge } from './open-bridge.ts';
+import { bridgeRecord, chainField, describeBridge, describeInitiation, exampleRecord } from './response.ts';
 import { publicStatuses } from './saga.ts';
 
 export interface BridgeRouteParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly networks: Networks;
   readonly silentChains: SilentChains;
@@ -103,27 +103,27 @@ function createRoute(parts: BridgeRouteParts): Route {
       errors: [
         bridgeErrors.same_chain,
         walletErrors.chain_not_available,
-        silentErrors.chain_not_available,
+        chainDownErrors.chain_not_available,
         bridgeErrors.bridge_limit_exceeded,
         bridgeErrors.bridge_amount_too_small,
         bridgeErrors.bridge_fee_too_high,
         bridgeErrors.bridge_paused,
-        ...Object.values(ledgerRefusals),
+        ...Object.values(balanceErrors),
       ],
     },
     async ({ caller, body, idempotency }) => {
       const { from, to } = body;
-      const taken = amountOrRefuse('USDC', body.amount);
+      const taken = requireAmount('USDC', body.amount);
       const mostGas = body.maxGasFee === undefined ? undefined : feeOrRefuse(body.maxGasFee);
       if (from === to) throw bridgeErrors.same_chain();
       // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
       // silent or the protocol is paused.
       let fees = { gas: amountOf('USDC', 0n), protocol: amountOf('USDC', 0n) };
-      const refusal = await findRefusal(async () => {
+      const refusal = await catchError(async () => {
         const [source, target] = [requireNetwork(networks, from), requireNetwork(networks, to)];
         await refuseSilent(silentChains, from, to);
         const gas = await gasOrRefuse(gasCosts, { from, to, taken, mostGas });
-        fees = { gas, protocol: await refuseUnbridgeable(source, target, subtract(taken, gas)) };
+        fees = { gas, protocol: await requireBridgeable(source, target, subtract(taken, gas)) };
         await orUnavailable(openUserWallet(parts, caller.accountId, to));
       });
       const answer = await once({ caller, idempotency, kind: 'bridges' }, async (tx) => {
@@ -178,7 +178,7 @@ async function gasOrRefuse(gasCosts: GasCosts, { from, to, taken, mostGas }: Ask
 
 /** Unlike an amount, a limit may be 0. */
 function feeOrRefuse(limit: GivenAmount): Amount {
-  return limit.toJSON() === 0 ? amountOf('USDC', 0n) : amountOrRefuse('USDC', limit, 'maxGasFee');
+  return limit.toJSON() === 0 ? amountOf('USDC', 0n) : requireAmount('USDC', limit, 'maxGasFee');
 }
 
 function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {

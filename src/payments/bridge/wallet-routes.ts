@@ -5,14 +5,14 @@ import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.
 import type { Transaction } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { Problem } from '../../kernel/http/problem.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
-import { chainField } from './answer.ts';
 import { type CrossChainWallet, keepHere, listCrossChainWallets } from './cross-chain-wallets.ts';
 import { type ChainGas, gasOn } from './gas-fee.ts';
+import { chainField } from './response.ts';
 import type { BridgeRouteParts } from './routes.ts';
 
 export function crossChainWalletRoutes(parts: BridgeRouteParts): Route[] {
@@ -159,7 +159,7 @@ function walletRoute(parts: BridgeRouteParts): Route {
       examples: { body: { blockchain: 'BASE' } },
       idempotent: true,
       returns: { 200: { description: 'Your wallet on that chain', schema: wallet, example: exampleWallet } },
-      errors: [walletErrors.chain_not_available, ledgerRefusals.account_frozen, dailyCapErrors.daily_cap_reached],
+      errors: [walletErrors.chain_not_available, balanceErrors.account_frozen, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
       requireNetwork(networks, body.blockchain);
@@ -177,7 +177,7 @@ function walletRoute(parts: BridgeRouteParts): Route {
 /** Deposits of a frozen account keep waiting. */
 async function keepOrRefuse(tx: Transaction, ledger: Ledger, kept: readonly Posting[]): Promise<void> {
   for (const { outcome } of await ledger.postWithin(tx, kept)) {
-    if (outcome === 'frozen_account') throw ledgerRefusals.account_frozen();
+    if (outcome === 'frozen_account') throw balanceErrors.account_frozen();
     if (outcome !== 'posted') throw new Error(`what waited was not kept: ${outcome}`);
   }
 }

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 import type { Hex } from 'viem';
 import type { Network, Networks, Token } from '../../chains/network.ts';
-import { readShown } from '../../custody/reserves/doubted-arrivals.ts';
 import { readTaken } from '../../custody/reserves/open-steps.ts';
 import { balancesPerRequest, readTokenWallets, type TokenWallet } from '../../custody/reserves/read-balances.ts';
 import { atOneMoment } from '../../custody/reserves/read-position.ts';
+import { readShown } from '../../custody/reserves/uncredited-arrivals.ts';
 import { depositTokens } from '../../custody/wallets/kept-chains.ts';
 import type { AddressBook } from '../../custody/watch/address-book.ts';
 import { findCursor, firstBlockRead } from '../../custody/watch/chain-cursor.ts';
-import { readInPieces } from '../../custody/watch/read-transfers.ts';
+import { readInRanges } from '../../custody/watch/read-transfers.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { type BookParts, bookMissed } from './book-transfers.ts';
@@ -46,7 +46,7 @@ async function findMissing(
   const first = (await firstBlockRead(parts.db, network.id)) ?? to;
   const wanted = (since ?? to - mostBlocksBack) + 1n;
   const from = wanted > first ? wanted : first;
-  for await (const { transfers } of readInPieces(network, { from, to }, book)) {
+  for await (const { transfers } of readInRanges(network, { from, to }, book)) {
     // `bookMissed` needs the whole address book to recognise our own wallets as senders.
     for (const { recipient, asset, atomic } of await bookMissed(parts, network, transfers)) {
       const suspect = suspects.find(

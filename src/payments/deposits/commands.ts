@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { namesOf } from '../../accounts/find-account.ts';
 import type { Network, Networks } from '../../chains/network.ts';
-import { amountOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
+import { amountOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/command-options.ts';
 import { createAddressBook } from '../../custody/watch/address-book.ts';
 import { findCursor } from '../../custody/watch/chain-cursor.ts';
 import type { OnDeposits } from '../../custody/watch/on-deposits.ts';
-import { type BlockRange, readInPieces } from '../../custody/watch/read-transfers.ts';
+import { type BlockRange, readInRanges } from '../../custody/watch/read-transfers.ts';
 import { createLogger } from '../../kernel/log/logger.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { amountOf } from '../../money/amount.ts';
@@ -18,7 +18,7 @@ import { type ReverseParts, refuseIfShown, reverseBooked } from './reverse-depos
 import { restoreBooked, settleReversal } from './settle-reversal.ts';
 
 /** The command's options, unparsed. */
-interface ReadAgainRequest {
+interface RereadRequest {
   readonly chain: string;
   readonly from: string;
   readonly to: string;
@@ -37,7 +37,7 @@ interface ReadAgainResult {
  */
 async function readAgain(
   parts: Omit<BookParts, 'book'> & { readonly networks: Networks },
-  request: ReadAgainRequest,
+  request: RereadRequest,
 ): Promise<ReadAgainResult> {
   const network = findNetwork(parts.networks, request.chain);
   const range = { from: blockNumber('--from', request.from), to: blockNumber('--to', request.to) };
@@ -53,7 +53,7 @@ async function readAgain(
   const book = createAddressBook(parts.db);
   await book.refresh();
   let [transfers, missed] = [0, 0];
-  for await (const piece of readInPieces(network, range, book)) {
+  for await (const piece of readInRanges(network, range, book)) {
     transfers += piece.transfers.length;
     missed += (await bookMissed({ ...parts, book }, network, piece.transfers)).length;
   }
@@ -123,7 +123,7 @@ export function addDepositCommands(program: Command, { withMoney, say, onDeposit
     .requiredOption('--chain <chain>', 'the chain, such as MATIC')
     .requiredOption('--from <block>', 'the first block')
     .requiredOption('--to <block>', 'the last block; the service must have read it before')
-    .action((request: ReadAgainRequest) =>
+    .action((request: RereadRequest) =>
       withMoney(async (parts, { oneNodeLimit }) => {
         const logger = createLogger('error');
         const { range, transfers, missed } = await readAgain({ ...parts, logger, onDeposits, oneNodeLimit }, request);

@@ -1,5 +1,5 @@
 import { getAddress } from 'viem';
-import { keepersUntilCommit } from '../../custody/wallets/kept-chains.ts';
+import { accountsKeepingUntilCommit } from '../../custody/wallets/kept-chains.ts';
 import type { CreditedDeposit, OnDeposits } from '../../custody/watch/on-deposits.ts';
 import type { Arrival } from '../../custody/watch/read-transfers.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
@@ -10,7 +10,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { newPostingId, type Posting } from '../../ledger/posting.ts';
 import { amountOf } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
-import { believeOneNode } from './believe-one-node.ts';
+import { applyOneNodeLimit } from './apply-one-node-limit.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';
 
 export interface CreditParts {
@@ -41,7 +41,7 @@ export async function creditDeposits(
   for (let start = 0; start < sorted.length; start += depositsPerCommit) {
     const some = sorted.slice(start, start + depositsPerCommit);
     credited += await parts.db.transaction(async (tx) => {
-      const believed = await believeOneNode(tx, chain, some, parts);
+      const believed = await applyOneNodeLimit(tx, chain, some, parts);
       return believed.length === 0 ? 0 : creditWithin(tx, parts, chain, believed);
     });
   }
@@ -56,7 +56,7 @@ export async function creditWithin(
   arrivals: readonly Arrival[],
 ): Promise<number> {
   const owners = [...new Set(arrivals.flatMap(({ accountId }) => accountId ?? []))];
-  const keepers = owners.length === 0 ? new Set<bigint>() : await keepersUntilCommit(tx, chain, owners);
+  const keepers = owners.length === 0 ? new Set<bigint>() : await accountsKeepingUntilCommit(tx, chain, owners);
   const deposits = arrivals.map((arrival) => toDeposit(chain, arrival, { isKept: isKept(arrival, keepers) }));
   const { fresh, earlier } = await insertDeposits(tx, chain, deposits);
   for (const { id, changed, reversed } of earlier) {

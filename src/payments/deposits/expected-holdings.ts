@@ -1,7 +1,7 @@
 import { getAddress, type Hex } from 'viem';
-import { type DoubtedArrival, readDoubted } from '../../custody/reserves/doubted-arrivals.ts';
 import { type OpenStep, readOpenSteps } from '../../custody/reserves/open-steps.ts';
 import { aheadOfCursor, readHouseAddresses } from '../../custody/reserves/read-position.ts';
+import { readUncredited, type UncreditedArrival } from '../../custody/reserves/uncredited-arrivals.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
@@ -17,7 +17,7 @@ export interface ExpectedHoldings {
   /** By `address/asset`: an upper bound. */
   readonly users: ReadonlyMap<string, bigint>;
   readonly openSteps: readonly OpenStep[];
-  readonly doubted: readonly DoubtedArrival[];
+  readonly doubted: readonly UncreditedArrival[];
 }
 
 /** Call it in a repeatable-read transaction. Undefined before the first block is read. */
@@ -46,7 +46,7 @@ export async function readExpected(
     sweeping: unswept.sweeping,
     users: await readUsers(tx, chain, { blockNumber, users }),
     openSteps: (await readOpenSteps(tx)).filter((step) => step.chain === chain),
-    doubted: (await readDoubted(tx)).filter((arrival) => arrival.chain === chain),
+    doubted: (await readUncredited(tx)).filter((arrival) => arrival.chain === chain),
   };
 }
 

@@ -8,7 +8,7 @@ import type { SweepParts } from '../../custody/sweeps/sweep-parts.ts';
 import { sweepSaga } from '../../custody/sweeps/sweep-saga.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import { createAddressBook } from '../../custody/watch/address-book.ts';
-import { hostsOf } from '../../custody/watch/judge-testimony.ts';
+import { hostsOf } from '../../custody/watch/compare-nodes.ts';
 import { depositsCredited } from '../../custody/watch/on-deposits.ts';
 import { chainMetrics } from '../../custody/watch/silent-chains.ts';
 import type { Database } from '../../kernel/db/database.ts';
@@ -19,10 +19,10 @@ import { defineSettings, type Mode, wholeNumber } from '../../kernel/settings.ts
 import { assets, holdings } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
+import { startCheckingHeldDeposits } from './check-held-deposits.ts';
 import { startCheckingWallets } from './check-wallets.ts';
 import { addDepositCommands, type DepositParts } from './commands.ts';
 import { depositsUnderWay } from './held-deposit.ts';
-import { startLookingAtHeld } from './look-at-held.ts';
 import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
 import { depositRoutes } from './routes.ts';
 import { startWatchers } from './watch-chains.ts';
@@ -106,7 +106,7 @@ export const deposits: Feature<{
     // A killed process leaves its lease behind. The short sandbox lease saves the next process a wait.
     const watchers = startWatchers({ ...watching, ...(mode === 'sandbox' && { leaseMs: 3_000 }) });
     const mayAct = watchers.holds;
-    const looks = startLookingAtHeld({ ...parts, onDeposits }, networks, mayAct);
+    const looks = startCheckingHeldDeposits({ ...parts, onDeposits }, networks, mayAct);
     const checks = startCheckingWallets(watching, networks, mayAct);
     const sweeps = startSweeps({
       ...parts,

@@ -16,13 +16,13 @@ import {
   readTransfers,
   type TransferLog,
 } from '../../custody/watch/read-transfers.ts';
-import { doubtDepositsAfter, findForkPoint, isOnChain } from '../../custody/watch/reorganisation.ts';
-import { createSecondLooks } from '../../custody/watch/second-looks.ts';
+import { findForkPoint, isOnChain, markVanishedAfter } from '../../custody/watch/reorg.ts';
+import { createRereads } from '../../custody/watch/rereads.ts';
 import { type Clock, monotonicClock } from '../../kernel/clock.ts';
-import { createTrouble, wasRefused, wasTooSlow } from '../../kernel/jobs/trouble.ts';
+import { createErrorReporter, wasRefusedByNode, wasTooSlow } from '../../kernel/jobs/error-reporter.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { type BookParts, bookMissed, bookTransfers } from './book-transfers.ts';
-import { decideArrivals, doubtUndecidedAfter } from './receive-at-house.ts';
+import { decideArrivals, recheckUndecidedAfter } from './receive-at-house.ts';
 
 export const readingCheckpoints = ['deposits.read', 'deposits.credited', 'deposits.cursor_moved'] as const;
 
@@ -59,8 +59,8 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   const { id: chain, client } = network;
   const hold = { chain, holder, leaseMs };
   const handled = new Map<string, bigint>();
-  const looks = createSecondLooks(parts.clock ?? monotonicClock);
-  const lookTrouble = createTrouble(parts.logger, { chain }, 'blocks cannot be read again');
+  const looks = createRereads(parts.clock ?? monotonicClock);
+  const lookTrouble = createErrorReporter(parts.logger, { chain }, 'blocks cannot be read again');
   let span = mostBlocks;
   let isRightChain = false;
   let lookAtUndecidedFrom = 0;
@@ -104,8 +104,8 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
       { chain, depth: Number(cursor.number - fork.number), readTo: Number(cursor.number), backTo: Number(fork.number) },
       'the chain was reorganised deeper than its confirmations: reading again from the fork',
     );
-    await doubtDepositsAfter(parts, network, fork);
-    await doubtUndecidedAfter(parts, network, fork.number);
+    await markVanishedAfter(parts, network, fork);
+    await recheckUndecidedAfter(parts, network, fork.number);
     handled.clear();
     looks.forgetAfter(fork.number);
     return move(cursor, fork);
@@ -118,7 +118,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
       if (span < mostBlocks) span = smaller(mostBlocks, span + span / 4n + 1n);
       return transfers;
     } catch (error) {
-      const wide = span > 1n && (wasRefused(error) || wasTooSlow(error));
+      const wide = span > 1n && (wasRefusedByNode(error) || wasTooSlow(error));
       if (!wide) throw error;
       span /= 2n;
       return undefined;

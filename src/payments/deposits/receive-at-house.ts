@@ -5,7 +5,7 @@ import { findShown } from '../../custody/watch/ask-nodes.ts';
 import type { Arrival, LocatedTransfer } from '../../custody/watch/read-transfers.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { believeOneNode } from './believe-one-node.ts';
+import { applyOneNodeLimit } from './apply-one-node-limit.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
 import { reclaimSurplus } from './reclaim-surplus.ts';
 
@@ -21,7 +21,7 @@ export async function receiveAtHouse(
 ): Promise<void> {
   for (const transfer of transfers) {
     await parts.db.transaction(async (tx) => {
-      const [believed] = await believeOneNode(tx, chain, [{ ...transfer, accountId: null }], parts);
+      const [believed] = await applyOneNodeLimit(tx, chain, [{ ...transfer, accountId: null }], parts);
       if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
     });
   }
@@ -126,7 +126,7 @@ const unreadBlock = 2n ** 63n - 1n;
  * After a reorg the blocks behind the fork are read again. Arrivals that the chain no longer shows are logged and
  * deleted; if they return, they count as new. The others wait until their new block is read.
  */
-export async function doubtUndecidedAfter(parts: CreditParts, network: Network, fork: bigint): Promise<void> {
+export async function recheckUndecidedAfter(parts: CreditParts, network: Network, fork: bigint): Promise<void> {
   const { db, logger } = parts;
   const { id: chain, client } = network;
   const { rows } = await db.query<UndecidedRow>(

@@ -1,10 +1,10 @@
 import type { Network } from '../../chains/network.ts';
 import { askNodes, type Place } from '../../custody/watch/ask-nodes.ts';
-import { hostsOf } from '../../custody/watch/judge-testimony.ts';
+import { hostsOf } from '../../custody/watch/compare-nodes.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type AccountId, heldAccount, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/ledger.ts';
+import { postOrThrow } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
@@ -44,7 +44,7 @@ export function reverseBooked({ db, ledger }: ReverseParts, id: string): Promise
       'INSERT INTO deposit_reversals (deposit_id, account_id, asset, taken, owed) VALUES ($1, $2, $3, $4, $5)',
       [id, deposit.accountId, deposit.amount.asset, taken, owed],
     );
-    await postSurely(tx, ledger, [reversal(deposit, { ...source, taken })]);
+    await postOrThrow(tx, ledger, [reversal(deposit, { ...source, taken })]);
     // Restore the freeze; no other transaction saw the account without it.
     if (frozenAt !== null)
       await tx.query('UPDATE accounts SET frozen_at = $2 WHERE id = $1', [deposit.accountId, frozenAt]);

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type AccountId, accountParts, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { postSurely } from '../../ledger/ledger.ts';
+import { postOrThrow } from '../../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { type BookedDeposit, findBooked } from './booked-deposit.ts';
@@ -34,7 +34,7 @@ export function settleReversal({ db, ledger }: ReverseParts, id: string, settlin
     const { accountId, amount, chain, txHash } = deposit;
     const { asset } = amount;
     const isCollected = settling.kind === 'collected';
-    await postSurely(tx, ledger, [
+    await postOrThrow(tx, ledger, [
       {
         type: isCollected ? 'reversal_collected' : 'reversal_written_off',
         amount: amountOf(asset, atomic),
@@ -121,7 +121,7 @@ export function restoreBooked({ db, ledger }: ReverseParts, id: string): Promise
       [id, waitsToBeCarried],
     );
     const { accountId, amount, chain, txHash } = deposit;
-    await postSurely(tx, ledger, [
+    await postOrThrow(tx, ledger, [
       {
         type: 'deposit_restored',
         amount,

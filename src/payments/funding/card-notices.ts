@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isAddress, isAddressEqual } from 'viem';
 import { monotonicClock } from '../../kernel/clock.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
-import { countsFailures } from '../../kernel/http/doors.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
+import { countsFailures } from '../../kernel/http/request-guards.ts';
+import { createLogThrottle } from '../../kernel/log/log-throttle.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import { createSometimes } from '../../kernel/log/sometimes.ts';
 import { amountFromText } from '../../money/parse-amount.ts';
 import { type Link, type LinkRow, linkColumns, linkTables, toLink } from './link.ts';
 import { type CardUpdate, InvalidSignature, type OnRamp } from './on-ramp.ts';
@@ -98,7 +98,7 @@ export function addCardNotices(app: FastifyInstance, { db, onRamps, logger }: Ca
 
     for (const { name, readNotice } of onRamps) {
       if (readNotice === undefined) continue;
-      const sometimes = createSometimes(monotonicClock);
+      const sometimes = createLogThrottle(monotonicClock);
       const tellRefusal = (why: string) =>
         sometimes((times) =>
           logger.warn({ provider: name, why, times }, 'refused a card notice with an invalid signature'),

@@ -3,16 +3,16 @@ import { type CreditedDeposit, depositsCredited } from '../../custody/watch/on-d
 import type { Transaction } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import { type EventType, figure } from '../../ledger/event-types.ts';
+import { type EventType, jsonAmount } from '../../ledger/event-types.ts';
 import { recordEvent } from '../../ledger/events.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { addCardNotices, type CardNoticeParts } from './card-notices.ts';
 import { forgetLinksSchedule, lockOpenLinks } from './link.ts';
-import { type LookParts, startLooking } from './look-at-chains.ts';
 import { matchArrivals, type OpenLink } from './match-arrivals.ts';
 import { type FundingParts, fundingRoutes } from './routes.ts';
 import { linkPicture } from './states.ts';
+import { startWatchingUnconfirmed, type UnconfirmedParts } from './watch-unconfirmed.ts';
 
 const fundingEvents: readonly EventType[] = [{ name: 'funding.completed' }];
 
@@ -25,9 +25,9 @@ function describeCompletion(
   return {
     id: link.id,
     transferId,
-    amount: figure(amountOf(asset, atomic)),
+    amount: jsonAmount(amountOf(asset, atomic)),
     currency: asset,
-    asked: figure(amountOf(asset, link.atomic)),
+    asked: jsonAmount(amountOf(asset, link.atomic)),
     chain,
     txHash,
     depositId,
@@ -62,7 +62,7 @@ const maximum = 100_000n;
 export const funding: Feature<{
   serving: Omit<FundingParts, 'maximum'>;
   pages: CardNoticeParts;
-  working: LookParts & { readonly logger: Logger };
+  working: UnconfirmedParts & { readonly logger: Logger };
 }> = {
   name: 'funding',
   chapters: [
@@ -92,5 +92,5 @@ export const funding: Feature<{
     fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],
   pages: addCardNotices,
-  loops: (parts) => startLooking(parts, parts.logger),
+  loops: (parts) => startWatchingUnconfirmed(parts, parts.logger),
 };

@@ -5,21 +5,28 @@ import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { assets, chains } from '../../money/catalogue.ts';
-import { describeLink, describeNewLink, exampleLink, exampleNewLink, linkAnswer, newLinkAnswer } from './answer.ts';
 import { chooseChain } from './choose-chain.ts';
 import { fundingErrors } from './errors.ts';
 import { createLink, findLink, type Link, type LinkRow, linkColumns, linkTables, tokenOf, toLink } from './link.ts';
 import type { OnRamp } from './on-ramp.ts';
+import {
+  describeLink,
+  describeNewLink,
+  exampleLink,
+  exampleNewLink,
+  linkResponse,
+  newLinkResponse,
+} from './response.ts';
 import { type LinkStatus, linkStatuses, statusOf } from './states.ts';
 
 interface LinkQuery {
@@ -42,7 +49,7 @@ async function listLinks(db: Queryable, { accountId, status, limit, cursor }: Li
 
 export interface FundingParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly networks: Networks;
   readonly provider: WalletProvider;
@@ -78,12 +85,12 @@ function createRoute(parts: FundingParts): Route {
       }),
       examples: { body: { amount: 25, currency: 'USDC' } },
       idempotent: true,
-      returns: { 200: { description: 'The link', schema: newLinkAnswer, example: exampleNewLink } },
+      returns: { 200: { description: 'The link', schema: newLinkResponse, example: exampleNewLink } },
       errors: [fundingErrors.currency_not_receivable, dailyCapErrors.daily_cap_reached, httpErrors.unavailable],
     },
     async ({ caller, body, idempotency }) => {
       const { accountId } = caller;
-      const amount = amountWithin(amountOrRefuse(body.currency, body.amount), maximum);
+      const amount = amountWithin(requireAmount(body.currency, body.amount), maximum);
       const chain = chooseChain(networks, amount.asset);
       if (chain === undefined) throw fundingErrors.currency_not_receivable();
       // The wallet must exist before anyone pays into it. The provider is called outside of any transaction.
@@ -119,7 +126,7 @@ function historyRoute({ db }: FundingParts): Route {
       'Newest first. The list does not repeat the URLs. To get one again, create a new link or repeat the original request with its Idempotency-Key.',
     returns: 'A page of your links',
     name: 'buySessions',
-    item: linkAnswer,
+    item: linkResponse,
     example: exampleLink,
     filters: { status: z.enum(linkStatuses).optional() },
     exampleQuery: { status: 'completed' },
@@ -137,7 +144,7 @@ function linkRoute({ db }: FundingParts): Route {
     summary: 'Retrieve a funding link',
     description: `The money usually arrives on ${chains.MATIC.name}, where you spend it; \`chain\` says where.`,
     returns: 'The link',
-    item: linkAnswer,
+    item: linkResponse,
     example: exampleLink,
     notFound: fundingErrors.funding_link_not_found,
     find: async (id, { accountId }) => describeLink(await findLink(db, id, accountId)),

@@ -2,9 +2,9 @@ import type { OnAccountClosing } from '../../accounts/closing/on-account-closing
 import { accountErrors } from '../../accounts/errors.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
-import { recordInvoiceEvent } from './answer.ts';
 import { invoiceErrors } from './errors.ts';
 import { findInvoice, type Invoice, type InvoiceParts, lockInvoice, refuseUnlessPossible } from './invoice.ts';
+import { recordInvoiceEvent } from './response.ts';
 
 const pendingOf = "SELECT id FROM invoices WHERE status = 'pending' AND (from_account_id = $1 OR to_account_id = $1)";
 

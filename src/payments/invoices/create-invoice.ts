@@ -7,9 +7,9 @@ import { newId, randomBase62 } from '../../kernel/ids/ids.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import type { Amount } from '../../money/amount.ts';
 import { transferErrors } from '../transfers/errors.ts';
-import { recordInvoiceEvent } from './answer.ts';
 import { invoiceErrors } from './errors.ts';
 import { findInvoice, type Invoice, type InvoiceParts, pageTokenLength } from './invoice.ts';
+import { recordInvoiceEvent } from './response.ts';
 
 export type InvoiceRecipient = { readonly handle: string } | { readonly email: string };
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Asset } from '../../money/catalogue.ts';
@@ -37,7 +37,7 @@ export async function findPageView(db: Queryable, token: string): Promise<Invoic
 
 export interface InvoiceParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly clock: Clock;
   /** A function, because the port is known only once the server listens. */

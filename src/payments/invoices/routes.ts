@@ -2,17 +2,16 @@ import { z } from 'zod';
 import { email, handle, visibleText } from '../../accounts/fields.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { momentField, momentForms } from '../../kernel/http/read-moment.ts';
+import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
 import { newPostingId } from '../../ledger/posting.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { completeOrRefuse, transferPosting } from '../transfers/transfer-posting.ts';
-import { describeInvoice, exampleInvoice, examplePaid, invoiceAnswer, recordInvoiceEvent } from './answer.ts';
 import { cancelInvoice } from './cancel-invoice.ts';
 import { createInvoice, type InvoiceRecipient } from './create-invoice.ts';
 import { invoiceErrors } from './errors.ts';
@@ -30,6 +29,7 @@ import {
   selectInvoice,
   toInvoice,
 } from './invoice.ts';
+import { describeInvoice, exampleInvoice, examplePaid, invoiceResponse, recordInvoiceEvent } from './response.ts';
 
 interface InvoiceQuery {
   readonly accountId: bigint;
@@ -97,7 +97,7 @@ function createRoute(parts: InvoiceParts): Route {
         description: visibleText(500).meta({
           description: 'What the invoice is for. Both parties and the invoice page show it.',
         }),
-        dueAt: momentField.optional().meta({ description: `In the future. ${momentForms}` }),
+        dueAt: dateTimeField.optional().meta({ description: `In the future. ${dateTimeFormats}` }),
       }),
       examples: {
         body: {
@@ -109,12 +109,12 @@ function createRoute(parts: InvoiceParts): Route {
         },
       },
       idempotent: true,
-      returns: { 201: { description: 'The invoice', schema: invoiceAnswer, example: exampleInvoice } },
+      returns: { 201: { description: 'The invoice', schema: invoiceResponse, example: exampleInvoice } },
       errors: [transferErrors.recipient_not_found, invoiceErrors.self_invoice, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, idempotency }) => {
       const to = recipientOrRefuse(body);
-      const amount = amountOrRefuse(body.currency, body.amount);
+      const amount = requireAmount(body.currency, body.amount);
       const { description, dueAt } = body;
       return parts.once({ caller, idempotency }, async (tx) => {
         const invoice = await createInvoice(tx, parts, { caller, to, amount, description, dueAt });
@@ -141,7 +141,7 @@ function historyRoute({ db, publicUrl }: InvoiceParts): Route {
     tag: 'Invoices',
     summary: 'List invoices you sent or received',
     name: 'invoices',
-    item: invoiceAnswer,
+    item: invoiceResponse,
     example: exampleInvoice,
     filters: {
       direction: z.enum(['sent', 'received']).optional(),
@@ -165,7 +165,7 @@ function invoiceRoute({ db, publicUrl }: InvoiceParts): Route {
     tag: 'Invoices',
     summary: 'Retrieve an invoice you sent or received',
     returns: 'The invoice',
-    item: invoiceAnswer,
+    item: invoiceResponse,
     example: exampleInvoice,
     notFound: invoiceErrors.invoice_not_found,
     find: async (id, { accountId }) => describeInvoice(await findInvoice(db, id, accountId), accountId, publicUrl()),
@@ -187,13 +187,13 @@ function payRoute(parts: InvoiceParts): Route {
       params,
       examples,
       idempotent: true,
-      returns: { 200: { description: 'The paid invoice', schema: invoiceAnswer, example: examplePaid } },
+      returns: { 200: { description: 'The paid invoice', schema: invoiceResponse, example: examplePaid } },
       errors: [
         invoiceErrors.invoice_not_found,
         invoiceErrors.not_invoice_recipient,
         invoiceErrors.invoice_already_paid,
         invoiceErrors.invoice_already_cancelled,
-        ...Object.values(ledgerRefusals),
+        ...Object.values(balanceErrors),
       ],
     },
     async ({ caller, params: { id }, idempotency }) =>
@@ -221,7 +221,7 @@ function cancelRoute(parts: InvoiceParts): Route {
       returns: {
         200: {
           description: 'The cancelled invoice',
-          schema: invoiceAnswer,
+          schema: invoiceResponse,
           example: { ...exampleInvoice, status: 'cancelled', cancelledAt: '2026-01-16T08:30:00.000Z' },
         },
       },

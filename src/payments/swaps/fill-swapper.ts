@@ -4,13 +4,13 @@ import { findStep } from '../../custody/steps/chain-step.ts';
 import { awaitLiquidity } from '../../custody/steps/serve-liquidity.ts';
 import { approveSpender, fillStep, fillWallet } from '../../custody/steps/spending-wallet.ts';
 import { takeStep } from '../../custody/steps/take-step.ts';
-import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';
+import { hasUnexplainedTransactions } from '../../custody/steps/unknown-calls.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { tooLate } from './explain-failure.ts';
-import { abandonSwap, failSwap } from './give-back.ts';
-import { chooseWay, prepareSwap, type SwapLook } from './make-swap.ts';
+import { abandonSwap, failSwap } from './fail-swap.ts';
+import { choosePath, type PathChoice, prepareSwap } from './make-swap.ts';
 import { findSwapper, type SwapParts, spendingOf } from './parts.ts';
 import { swapSaga } from './saga.ts';
 import { isCoin, isLate, prepareStep, type Swap } from './swap.ts';
@@ -22,7 +22,7 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
   const wait = await awaitLiquidity(parts, fillStep(id), { chain: homeChain, asset: net.asset });
   if (wait !== undefined) {
     // After a restore from a backup it may be swapped already, with the tokens it waits for.
-    if (!isLate(swap) || (await hasUnexplained(db, { chain: homeChain }))) return wait;
+    if (!isLate(swap) || (await hasUnexplainedTransactions(db, { chain: homeChain }))) return wait;
     await abandonSwap(parts, swap, tooLate);
     return 'rest';
   }
@@ -66,12 +66,12 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
  * Checks the price again before anything is sent, so that a swap that no longer pays enough costs no gas. After a restore from a backup it
  * may be filled or swapped already, so it continues without a check.
  */
-async function lookAgain(parts: SwapParts, swap: Swap): Promise<SwapLook | undefined> {
+async function lookAgain(parts: SwapParts, swap: Swap): Promise<PathChoice | undefined> {
   const { db } = parts;
   const step = await findStep(db, fillStep(swap.id));
   if (step?.state !== 'ready' || step.askedAt !== null) return undefined;
-  if (await hasUnexplained(db, { chain: homeChain })) return undefined;
-  return chooseWay(parts, swap);
+  if (await hasUnexplainedTransactions(db, { chain: homeChain })) return undefined;
+  return choosePath(parts, swap);
 }
 
 /**

@@ -3,7 +3,7 @@ import { tokenAbi } from '../../chains/abi.ts';
 import { doNodesAgree, findReceipt, findRevertReason, isUndone } from '../../chains/find-receipt.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findStep } from '../../custody/steps/chain-step.ts';
-import { dropArrival, whatArrived } from '../../custody/steps/match-arrival.ts';
+import { arrivedAmount, dropArrival } from '../../custody/steps/match-arrival.ts';
 import { type StepEnd, takeStep, wasRead } from '../../custody/steps/take-step.ts';
 import { unexplainedCalls } from '../../custody/steps/unknown-calls.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
@@ -15,7 +15,7 @@ import { type Amount, amountOf } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Trade } from '../../money/market.ts';
 import { meaningOf, priceMoved, tooLate, tooMuchGas } from './explain-failure.ts';
-import { failSwap } from './give-back.ts';
+import { failSwap } from './fail-swap.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
 import { completed, type SwapOutcome, unwrapped } from './postings.ts';
 import { mostSwapGas } from './quote-swap.ts';
@@ -23,9 +23,9 @@ import { swapSaga } from './saga.ts';
 import { isCoin, isLate, prepareStep, type Swap, swapStep } from './swap.ts';
 
 /** Fixed once, because the swap is requested under one key. */
-type SwapWay = Pick<Trade, 'path' | 'recipient'>;
+type SwapPath = Pick<Trade, 'path' | 'recipient'>;
 
-function tradeOf({ net, amountOutMin, deadline }: Swap, way: SwapWay): Trade {
+function tradeOf({ net, amountOutMin, deadline }: Swap, way: SwapPath): Trade {
   return { from: net.asset, atomic: net.atomic, atLeast: amountOutMin.atomic, deadline, ...way };
 }
 
@@ -33,7 +33,7 @@ function tradeOf({ net, amountOutMin, deadline }: Swap, way: SwapWay): Trade {
  * After a restore from a backup this swap may already be made, on a path that was chosen after the backup. If the wallet has sent an
  * unexplained transaction that matches it, the swap is requested with the same bytes: then the provider recognises it, even after the deadline.
  */
-async function recallSwap(db: Queryable, { market }: SwapParts, swap: Swap): Promise<SwapWay | undefined> {
+async function recallSwap(db: Queryable, { market }: SwapParts, swap: Swap): Promise<SwapPath | undefined> {
   const { address: wallet } = await findSwapper(db, swap);
   for (const data of await unexplainedCalls(db, { chain: homeChain, wallet, contract: market.spender })) {
     const way = market.readWay(data);
@@ -57,7 +57,7 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   const { db, ledger } = parts;
   const { id, net, quoted } = swap;
   const recalled = await recallSwap(db, parts, swap);
-  const way = recalled ?? (await chooseWay(parts, swap));
+  const way = recalled ?? (await choosePath(parts, swap));
   if ('failure' in way) {
     await failSwap(parts, swap, end, way.failure);
     return;
@@ -91,9 +91,9 @@ export async function prepareSwap(parts: SwapParts, swap: Swap, end: Confirmed):
   });
 }
 
-export type SwapLook = { readonly path: Hex } | { readonly failure: string };
+export type PathChoice = { readonly path: Hex } | { readonly failure: string };
 
-export async function chooseWay({ market }: SwapParts, swap: Swap): Promise<SwapLook> {
+export async function choosePath({ market }: SwapParts, swap: Swap): Promise<PathChoice> {
   const { net, quoted, amountOutMin, poolGas } = swap;
   // A late swap fails even if the market does not answer.
   if (isLate(swap)) return { failure: tooLate };
@@ -159,7 +159,7 @@ async function failByReason(parts: SwapParts, swap: Swap, failed: Failed): Promi
   const found =
     failed.hash && ((await findRevertReason(client, failed.hash)) ?? (await ranOutOfGas(client, failed.hash)));
   const end = found === undefined ? failed : { ...failed, reason: found };
-  const way = meaningOf(end.reason) === undefined ? await chooseWay(parts, swap) : undefined;
+  const way = meaningOf(end.reason) === undefined ? await choosePath(parts, swap) : undefined;
   await failSwap(parts, swap, end, way !== undefined && 'failure' in way ? way.failure : undefined);
 }
 
@@ -191,7 +191,7 @@ async function isInTheBooks(db: Queryable, id: string, { amountOut, unspent }: S
   const step = await findStep(db, swapStep(id));
   if (step === undefined) throw new Error(`swap ${id} was not asked for`);
   for (const { asset, atomic } of [amountOut, unspent]) {
-    if (((await whatArrived(db, step, asset)) ?? 0n) < atomic) return false;
+    if (((await arrivedAmount(db, step, asset)) ?? 0n) < atomic) return false;
   }
   return true;
 }

@@ -3,10 +3,10 @@ import type { SilentChains } from '../../chains/network.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { refuseSilent, silentErrors } from '../../custody/wallets/errors.ts';
+import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
+import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
@@ -14,18 +14,18 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Outcome } from '../../ledger/posting.ts';
-import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { subtract, toDecimalText } from '../../money/amount.ts';
 import { coins, currencies, type Holding, homeChain } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
-import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './answer.ts';
 import { swapErrors } from './errors.ts';
 import { type QuoteParts, quoteSwap, type SwapTerms } from './quote-swap.ts';
-import { publicStatuses, statusesShownAs, swapSaga } from './saga.ts';
+import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './response.ts';
+import { publicStatuses, statesOf, swapSaga } from './saga.ts';
 import { findSwap, type SwapRow, selectSwap, toSwap } from './swap.ts';
 import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
 
@@ -91,7 +91,7 @@ export async function openSwap(
 
 export interface SwapRouteParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly market: Market;
   readonly gasCosts: GasCosts;
@@ -132,7 +132,7 @@ const refusals = [
 async function readTerms(parts: QuoteParts, { from, to, amount: given }: z.output<typeof wanted>): Promise<SwapTerms> {
   const [sold, bought] = [requireToken('from', from), requireToken('to', to)];
   if (sold === bought) throw swapErrors.same_token();
-  return quoteSwap(parts, amountOrRefuse(sold, given), bought);
+  return quoteSwap(parts, requireAmount(sold, given), bought);
 }
 
 function requireToken(path: string, text: string): SwapToken {
@@ -208,7 +208,7 @@ function executeRoute(parts: SwapRouteParts): Route {
           example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
         },
       },
-      errors: [...refusals, silentErrors.chain_not_available, ...Object.values(ledgerRefusals)],
+      errors: [...refusals, chainDownErrors.chain_not_available, ...Object.values(balanceErrors)],
     },
     async ({ caller, body, idempotency }) => {
       // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
@@ -247,7 +247,7 @@ function historyRoute(db: Queryable): Route {
       const { rows } = await db.query<SwapRow>(
         `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
-        [accountId, cursor ?? null, status === undefined ? null : statusesShownAs(status), limit + 1],
+        [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],
       );
       return rows;
     },

@@ -94,4 +94,4 @@ export type PublicStatus = (typeof publicStatuses)[number];
 
 export const publicStatus = (status: SwapStatus): PublicStatus => publicStatusOf(swapSaga, status);
 
-export const statusesShownAs = (shown: PublicStatus): SwapStatus[] => statesShownAs(swapSaga, shown);
+export const statesOf = (shown: PublicStatus): SwapStatus[] => statesShownAs(swapSaga, shown);

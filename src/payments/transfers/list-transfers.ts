@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { namesOf } from '../../accounts/find-account.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { figure, figureInWords, holding, toFigure } from '../../kernel/http/amount-field.ts';
+import { amountValue, amountValueFormat, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { userAccount } from '../../ledger/account-id.ts';
 import { type HistoryEntry, listHistory } from '../../ledger/history.ts';
@@ -13,10 +13,10 @@ export const transferRecord = z.object({
   direction: z.enum(['sent', 'received']),
   type: z.string().meta({ description: 'transfer, deposit, …' }),
   status: z.literal('complete'),
-  amount: figure.meta({
-    description: `Before the fee. ${figureInWords}`,
+  amount: amountValue.meta({
+    description: `Before the fee. ${amountValueFormat}`,
   }),
-  fee: figure.meta({ description: 'Deducted from the amount, in the same format.' }),
+  fee: amountValue.meta({ description: 'Deducted from the amount, in the same format.' }),
   currency: holding,
   counterparty: z
     .object({ handle: z.string(), name: untrusted })
@@ -64,8 +64,8 @@ export async function toRecords(
       direction: change.atomic < 0n ? 'sent' : 'received',
       type: posting.type,
       status: 'complete',
-      amount: toFigure(amount),
-      fee: toFigure(fee),
+      amount: toAmountValue(amount),
+      fee: toAmountValue(fee),
       currency: change.asset as Holding,
       counterparty: other === null ? null : (names.get(other) ?? null),
       description: entry.gathered === undefined ? posting.description : describeCalls(entry.gathered),

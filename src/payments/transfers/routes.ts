@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { visibleText } from '../../accounts/fields.ts';
 import { explainNotFound } from '../../accounts/find-account.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { findEarlier } from '../../ledger/post-batch.ts';
 import type { Posted } from '../../ledger/posting.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { type Amount, subtract, toJsonNumber } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
 import { transferFee, transferFeeRate } from '../../money/fees.ts';
@@ -117,7 +117,7 @@ function quoteRoute(): Route {
     async ({ query }) => {
       // An unescaped + in a query arrives as a space. A quote moves no money, so the space is read as the + that was meant.
       recipientOrRefuse(query.to.replace(/^ (?=\d)/, '+'));
-      const amount = amountOrRefuse(query.currency, query.amount);
+      const amount = requireAmount(query.currency, query.amount);
       const fee = transferFee(amount);
       return ok({
         amount: toJsonNumber(amount),
@@ -168,13 +168,13 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       },
       errors: [
         transferErrors.recipient_not_found,
-        ledgerRefusals.insufficient_balance,
+        balanceErrors.insufficient_balance,
         transferErrors.self_transfer,
-        ledgerRefusals.account_frozen,
+        balanceErrors.account_frozen,
       ],
     },
     async ({ caller, body, idempotency }) => {
-      const amount = amountOrRefuse(body.currency, body.amount);
+      const amount = requireAmount(body.currency, body.amount);
       const { posting, replayed } = await createTransfer(parts, {
         caller,
         to: body.to,

@@ -1,7 +1,7 @@
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { describeMoney, type EventType, figure, type PartyOf } from '../../ledger/event-types.ts';
+import { postingRefusal } from '../../ledger/balance-errors.ts';
+import { describeMoney, type EventType, jsonAmount, type PartyOf } from '../../ledger/event-types.ts';
 import type { Outcome, Posted, Posting } from '../../ledger/posting.ts';
-import { postingRefusal } from '../../ledger/refusals.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { transferFee } from '../../money/fees.ts';
 import { transferErrors } from './errors.ts';
@@ -16,8 +16,8 @@ function describePayment(posting: Posted, partyOf: PartyOf): Readonly<Record<str
   const { amount, fee, description } = posting;
   return {
     ...describeMoney(posting),
-    fee: figure(fee),
-    recipientAmount: figure(subtract(amount, fee)),
+    fee: jsonAmount(fee),
+    recipientAmount: jsonAmount(subtract(amount, fee)),
     sender: partyOf(posting.senderId),
     recipient: partyOf(posting.recipientId),
     ...(description !== null && { description }),

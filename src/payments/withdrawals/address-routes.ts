@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../../accounts/fields.ts';
 import { type AllowedAddress, type AllowList, readAllowList } from '../../custody/limits/allow-list.ts';
-import type { Brakes } from '../../custody/limits/brakes.ts';
 import { findRoom, readDailyUse } from '../../custody/limits/hourly-limit.ts';
+import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { type Caller, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
@@ -10,7 +10,6 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { amountOf, toJsonNumber } from '../../money/amount.ts';
 import { coins, currencies } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
-import { exampleWithdrawal } from './answer.ts';
 import {
   type AllowListParts,
   addAddress,
@@ -20,10 +19,11 @@ import {
   switchOn,
 } from './change-allow-list.ts';
 import { withdrawalErrors } from './errors.ts';
+import { exampleWithdrawal } from './response.ts';
 
 interface LimitParts {
   readonly db: Queryable;
-  readonly brakes: Brakes;
+  readonly brakes: OutgoingLimits;
 }
 
 const limits = z.object({
@@ -86,7 +86,7 @@ function toNumber(value: bigint): number {
 interface AddressParts {
   readonly db: Database;
   readonly secrets: Secrets;
-  readonly brakes: Brakes;
+  readonly brakes: OutgoingLimits;
 }
 
 const tag = 'Withdrawals';

@@ -7,7 +7,7 @@ import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
-import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
+import { advanceUnlessHeld, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
 import { findRecipientFault, mostGas, tokenToPay } from './native-coin.ts';
 import { withdrawalSaga } from './saga.ts';
 import { beginWrapping, lookOnceMore, unwrap, wrapAgain } from './unwrap.ts';
@@ -65,7 +65,7 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   checkpoint('withdrawal.served');
   if (await isGivenBack(parts, withdrawal)) return 'rest';
   const to = isNative(withdrawal) ? 'unwrapping' : 'sending';
-  if (!(await goOnUnlessStopped(parts, withdrawal, { to, step: first.step }))) return 'rest';
+  if (!(await advanceUnlessHeld(parts, withdrawal, { to, step: first.step }))) return 'rest';
   checkpoint('withdrawal.reserved');
   return 'go_on';
 }

@@ -1,10 +1,10 @@
 import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
 import { isFrozen } from '../../accounts/find-account.ts';
 import { dropStep } from '../../custody/steps/plan-step.ts';
-import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';
+import { hasUnexplainedTransactions } from '../../custody/steps/unknown-calls.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import { withdrawalErrors } from './errors.ts';
 import { returnPosting } from './finish-withdrawal.ts';
 import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
@@ -28,8 +28,8 @@ export async function cancelWithdrawal(
   if (withdrawal.status === 'cancelled') return withdrawal;
   if (!isUnsent(withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(explain(withdrawal));
   // Lock order: the withdrawal, then its owner, as in `holdWithin`.
-  if (await isFrozen(tx, accountId)) throw ledgerRefusals.account_frozen();
-  if (await hasUnexplained(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
+  if (await isFrozen(tx, accountId)) throw balanceErrors.account_frozen();
+  if (await hasUnexplainedTransactions(tx, withdrawal)) throw withdrawalErrors.withdrawal_not_cancellable(unknownSent);
   await tx.query(
     `UPDATE withdrawals SET status = 'cancelled', error = NULL, updated_at = now(), finished_at = now() WHERE id = $1`,
     [id],
@@ -37,7 +37,7 @@ export async function cancelWithdrawal(
   // Dropping the step leaves the queue and frees the reserved tokens.
   await dropStep(tx, firstStep(withdrawal));
   await recordAudit(tx, { accountId, action: 'withdrawal.cancelled', by, details: { withdrawalId: id } });
-  await postSurely(tx, ledger, [returnPosting(withdrawal, 'cancelled')]);
+  await postOrThrow(tx, ledger, [returnPosting(withdrawal, 'cancelled')]);
   return (await findWithdrawal(tx, id)) ?? withdrawal;
 }
 

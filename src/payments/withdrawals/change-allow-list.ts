@@ -1,11 +1,11 @@
 import { getAddress, type Hex } from 'viem';
 import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
-import { tellOwner } from '../../accounts/tell-owner.ts';
+import { mailOwner } from '../../accounts/mail-owner.ts';
 import {
   type AddressRow,
   type AllowedAddress,
   type AllowList,
-  lockSending,
+  lockOutgoing,
   readAllowList,
   toAddress,
 } from '../../custody/limits/allow-list.ts';
@@ -61,7 +61,7 @@ export async function addAddress(
     );
     const usableFrom = added.usableFrom.toISOString();
     await recordAudit(tx, { accountId, action: 'withdrawal_address.added', by, details: { address, usableFrom } });
-    await tellOwner(tx, secrets, accountId, {
+    await mailOwner(tx, secrets, accountId, {
       subject: 'An address was added to your allow-list',
       text: `Withdrawals can go to ${address} from ${usableFrom}. To remove it before then: DELETE /account/withdrawal-addresses/${address}.`,
     });
@@ -82,7 +82,7 @@ export async function removeAddress(
     ]);
     if (rowCount === 0) throw withdrawalErrors.withdrawal_address_not_found();
     await recordAudit(tx, { accountId, action: 'withdrawal_address.removed', by, details: { address } });
-    await tellOwner(tx, secrets, accountId, {
+    await mailOwner(tx, secrets, accountId, {
       subject: 'An address was removed from your allow-list',
       text: `${getAddress(address)} is no longer on your allow-list.`,
     });
@@ -101,7 +101,7 @@ export async function switchOn({ db, secrets }: AllowListParts, { accountId, by 
     );
     if (rowCount === 1) {
       await recordAudit(tx, { accountId, action: 'allow_list.on', by });
-      await tellOwner(tx, secrets, accountId, {
+      await mailOwner(tx, secrets, accountId, {
         subject: 'Your allow-list is on',
         text: 'Money can leave your account only for the addresses on your allow-list.',
       });
@@ -123,7 +123,7 @@ export async function switchOff({ db, secrets, delayHours }: AllowListParts, own
     if (offFrom !== undefined) {
       await countToday(tx, owner, 'settings');
       await recordAudit(tx, { accountId, action: 'allow_list.ending', by, details: { offFrom } });
-      await tellOwner(tx, secrets, accountId, {
+      await mailOwner(tx, secrets, accountId, {
         subject: 'Your allow-list will be switched off',
         text: `From ${offFrom}, money can leave your account for any address. To cancel this before then: PUT /account/withdrawal-addresses/allow-list with {"enabled": true}.`,
       });
@@ -139,7 +139,7 @@ function change<Result>(
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction(async (tx) => {
-    await lockSending(tx, accountId);
+    await lockOutgoing(tx, accountId);
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     return work(tx);
   });

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { getAddress, isAddress } from 'viem';
 import { recordAudit } from '../../accounts/audit/record.ts';
 import { isFrozen } from '../../accounts/find-account.ts';
-import { hasUnexplained } from '../../custody/steps/unknown-calls.ts';
-import { amountOrRefuse, assetOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/given-amount.ts';
+import { hasUnexplainedTransactions } from '../../custody/steps/unknown-calls.ts';
+import { amountOrRefuse, assetOrRefuse, chainOrRefuse, inWords } from '../../custody/treasury/command-options.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { commandGroup } from '../../kernel/feature.ts';
 import { Problem } from '../../kernel/http/problem.ts';
@@ -147,7 +147,7 @@ export function addWithdrawalCommands(program: Command, { withMoney, say, operat
         const { accountId } = withdrawal;
         const refused = { state: 'failed', reason: 'The operator refused it.', gasCost: 0n } as const;
         const audit = async (tx: Transaction) => {
-          if (await hasUnexplained(tx, withdrawal))
+          if (await hasUnexplainedTransactions(tx, withdrawal))
             throw new Refusal(`${id} may already have been paid. Resolve it with "paywright treasury unknown" first.`);
           await recordAudit(tx, { accountId, action: 'withdrawal.refunded', by, details: { withdrawalId: id } });
         };

@@ -1,6 +1,6 @@
 import { mostValue } from '../../custody/limits/value-limits.ts';
 import type { GasCosts, GasWork } from '../../custody/treasury/gas-costs.ts';
-import { toFigure } from '../../kernel/http/amount-field.ts';
+import { toAmountValue } from '../../kernel/http/amount-field.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, isCurrency } from '../../money/catalogue.ts';
 import { leastWithdrawalFor } from '../../money/fees.ts';
@@ -46,6 +46,6 @@ export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, va
   }
   throw withdrawalErrors.amount_too_small(
     `${gas} Withdraw at least ${toDecimalText(told)} ${asset}, or use another chain.`,
-    { members: { leastAmount: toFigure(told), currency: asset } },
+    { members: { leastAmount: toAmountValue(told), currency: asset } },
   );
 }

@@ -1,7 +1,7 @@
 import { accountClosing } from '../../accounts/closing/on-account-closing.ts';
 import type { Networks } from '../../chains/network.ts';
-import { brakeMetrics } from '../../custody/limits/brake-metrics.ts';
-import { type Brakes, brakeSettings } from '../../custody/limits/brakes.ts';
+import { limitMetrics } from '../../custody/limits/limit-metrics.ts';
+import { limitSettings, type OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { Mode } from '../../kernel/settings.ts';
@@ -13,7 +13,7 @@ import { withdrawalSaga } from './saga.ts';
 import { type WithdrawalSagaParts, withdrawalEvents } from './withdrawal.ts';
 
 export const withdrawals: Feature<{
-  settings: Brakes;
+  settings: OutgoingLimits;
   serving: Omit<WithdrawalParts, 'brakes'>;
   metrics: { readonly db: Database };
   working: Omit<WithdrawalSagaParts, 'perHour'> & { readonly mode: Mode };
@@ -26,7 +26,7 @@ export const withdrawals: Feature<{
       await tx.query('DELETE FROM withdrawal_allow_lists WHERE account_id = $1', [accountId]);
     }),
   ],
-  settings: brakeSettings,
+  settings: limitSettings,
   chapters: [
     {
       name: 'Withdrawals',
@@ -39,7 +39,7 @@ export const withdrawals: Feature<{
     addFeeCommand(program, tools);
   },
   routes: (parts, brakes) => withdrawalRoutes({ ...parts, brakes }),
-  metrics: ({ db }, brakes) => [brakeMetrics(db, brakes)],
+  metrics: ({ db }, brakes) => [limitMetrics(db, brakes)],
   async onStart({ mode, logger }, { perDay }) {
     // Allowed, but the operator should know.
     if (mode === 'live' && perDay.enterprise === undefined)

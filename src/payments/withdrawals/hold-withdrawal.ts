@@ -1,7 +1,7 @@
 import { announceAccountChange } from '../../accounts/account-changes.ts';
 import { recordAudit } from '../../accounts/audit/record.ts';
 import { isFrozen } from '../../accounts/find-account.ts';
-import { fitsIntoHour, lockHour, readLeftBefore } from '../../custody/limits/hourly-limit.ts';
+import { fitsHourlyLimit, lockHourlyLimit, readSentBefore } from '../../custody/limits/hourly-limit.ts';
 import { faceValue, mostValue } from '../../custody/limits/value-limits.ts';
 import { dropStep } from '../../custody/steps/plan-step.ts';
 import type { StepProgress } from '../../custody/steps/take-step.ts';
@@ -35,7 +35,7 @@ interface Going {
 }
 
 /** False when the account is frozen or the hourly limit is reached: then the withdrawal is held. */
-export async function goOnUnlessStopped(
+export async function advanceUnlessHeld(
   parts: WithdrawalSagaParts,
   withdrawal: Withdrawal,
   going: Going,
@@ -89,9 +89,9 @@ async function goOn(
 ): Promise<'gone' | 'frozen' | 'held'> {
   const { id, accountId, status } = withdrawal;
   // The operator's own payouts have no limit.
-  const limit = accountId === null || perHour === undefined ? undefined : { perHour, before: await readLeftBefore(db) };
+  const limit = accountId === null || perHour === undefined ? undefined : { perHour, before: await readSentBefore(db) };
   return db.transaction(async (tx) => {
-    if (limit !== undefined) await lockHour(tx);
+    if (limit !== undefined) await lockHourlyLimit(tx);
     // A withdrawal that is already unwrapped has counted against the hour, has left custody and cannot be cancelled.
     // One that the operator has released is exempt.
     const { isLimited } = onlyRow(
@@ -102,7 +102,7 @@ async function goOn(
       ),
     );
     if (accountId !== null && (await isFrozen(tx, accountId))) return 'frozen';
-    if (limit !== undefined && isLimited && !(await fitsIntoHour(tx, { ...limit, value: worthOf(withdrawal) }))) {
+    if (limit !== undefined && isLimited && !(await fitsHourlyLimit(tx, { ...limit, value: worthOf(withdrawal) }))) {
       const reason = `the hourly limit of ${toDecimalText(amountOf('USDC', limit.perHour))} USDC is reached`;
       const held = await holdWithin(tx, withdrawal, { reason, freeze: false, by: 'hourly_limit' });
       if (held === undefined) return 'gone';

@@ -1,39 +1,39 @@
 import { z } from 'zod';
 import { withdrawalAddress } from '../../accounts/fields.ts';
 import type { Networks, SilentChains } from '../../chains/network.ts';
-import { applyBrakes } from '../../custody/limits/allow-list.ts';
-import type { Brakes } from '../../custody/limits/brakes.ts';
+import { enforceLimits } from '../../custody/limits/allow-list.ts';
 import { limitErrors } from '../../custody/limits/errors.ts';
+import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { faceValue, refuseBeyondLimits, refuseBeyondValue } from '../../custody/limits/value-limits.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { refuseSilent, silentErrors } from '../../custody/wallets/errors.ts';
+import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse, figure, holding, toFigure } from '../../kernel/http/amount-field.ts';
+import { amountField, amountValue, holding, requireAmount, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { findRefusal } from '../../kernel/http/problem.ts';
+import { catchError } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { assets, type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
 import { addressRoutes, limitsRoute } from './address-routes.ts';
-import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './answer.ts';
 import { cancelWithdrawal } from './cancel-withdrawal.ts';
 import { refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
-import { shownStatuses, statesShownAs } from './saga.ts';
+import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './response.ts';
+import { publicStatuses, statesOf } from './saga.ts';
 import { findWithdrawal, selectWithdrawal, toWithdrawal, type WithdrawalRow } from './withdrawal.ts';
 
 interface CancelParts {
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
 }
 
@@ -62,7 +62,7 @@ function cancelRoute({ once, ledger }: CancelParts): Route {
       errors: [
         withdrawalErrors.withdrawal_not_found,
         withdrawalErrors.withdrawal_not_cancellable,
-        ledgerRefusals.account_frozen,
+        balanceErrors.account_frozen,
       ],
     },
     async ({ caller, params, idempotency, ip }) =>
@@ -76,13 +76,13 @@ function cancelRoute({ once, ledger }: CancelParts): Route {
 
 export interface WithdrawalParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly networks: Networks;
   readonly silentChains: SilentChains;
   readonly market: Market;
   readonly gasCosts: GasCosts;
-  readonly brakes: Brakes;
+  readonly brakes: OutgoingLimits;
   readonly secrets: Secrets;
   readonly checkpoint?: Checkpoint;
 }
@@ -128,12 +128,12 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           description: 'The request was accepted',
           schema: z.object({
             txId: z.string(),
-            status: z.enum(shownStatuses),
+            status: z.enum(publicStatuses),
             address: z.string(),
             chain: chainField,
-            gross: figure,
-            fee: figure,
-            net: figure,
+            gross: amountValue,
+            fee: amountValue,
+            net: amountValue,
             currency: holding,
             note: z.string().meta({ description: 'Text for the person. Show it verbatim.' }),
           }),
@@ -154,33 +154,33 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         withdrawalErrors.withdrawal_address_required,
         withdrawalErrors.withdrawal_address_refused,
         withdrawalErrors.chain_not_available,
-        silentErrors.chain_not_available,
+        chainDownErrors.chain_not_available,
         withdrawalErrors.currency_not_available,
         withdrawalErrors.amount_too_small,
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
-        ...Object.values(ledgerRefusals),
+        ...Object.values(balanceErrors),
       ],
     },
     async ({ caller, body, idempotency }) => {
-      const gross = amountOrRefuse(body.currency, body.amount);
+      const gross = requireAmount(body.currency, body.amount);
       if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
       // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
       // silent, and whatever the amount is worth by now.
       let value = faceValue(gross) ?? 0n;
-      const refusal = await findRefusal(async () => {
+      const refusal = await catchError(async () => {
         await refuseSilent(silentChains, body.chain);
         if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
       });
       const fee = withdrawalFee(gross);
       // A chain that is known to be silent is not asked for its gas price.
       const gasRefusal =
-        refusal ?? (await findRefusal(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
+        refusal ?? (await catchError(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
         const address = body.address ?? (await savedAddress(tx, caller.accountId));
         await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
         if (refusal !== undefined) throw refusal.error;
-        await applyBrakes(tx, brakes, { accountId: caller.accountId, address, value });
+        await enforceLimits(tx, brakes, { accountId: caller.accountId, address, value });
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {
           accountId: caller.accountId,
           keyId: caller.keyId,
@@ -198,9 +198,9 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           status: 'queued' as const,
           address,
           chain: body.chain,
-          gross: toFigure(gross),
-          fee: toFigure(fee),
-          net: toFigure(net),
+          gross: toAmountValue(gross),
+          fee: toAmountValue(fee),
+          net: toAmountValue(net),
           currency: body.currency,
           note: note(net, body.chain, address),
         });
@@ -246,12 +246,12 @@ function historyRoute(db: Queryable): Route {
     name: 'withdrawals',
     item: withdrawalRecord,
     example: exampleWithdrawal,
-    filters: { status: z.enum(shownStatuses).optional() },
+    filters: { status: z.enum(publicStatuses).optional() },
     rows: async ({ accountId, cursor, status, limit }) => {
       const { rows } = await db.query<WithdrawalRow>(
         `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
-        [accountId, cursor ?? null, status === undefined ? null : statesShownAs(status), limit + 1],
+        [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],
       );
       return rows;
     },

@@ -83,7 +83,7 @@ export type WithdrawalStatus = keyof (typeof withdrawalSaga)['states'];
 export const withdrawalStatuses = Object.keys(withdrawalSaga.states) as [WithdrawalStatus, ...WithdrawalStatus[]];
 
 /** What its owner is told: that native coin is unwrapped on the way is part of sending it. */
-export const shownStatuses = [
+export const publicStatuses = [
   'queued',
   'held',
   'awaiting_liquidity',
@@ -93,13 +93,13 @@ export const shownStatuses = [
   'cancelled',
 ] as const;
 
-export type ShownStatus = (typeof shownStatuses)[number];
+export type PublicStatus = (typeof publicStatuses)[number];
 
-export function toShownStatus(status: WithdrawalStatus): ShownStatus {
-  return shownStatuses.find((shown) => shown === status) ?? 'sending';
+export function publicStatus(status: WithdrawalStatus): PublicStatus {
+  return publicStatuses.find((shown) => shown === status) ?? 'sending';
 }
 
 /** Every state that its owner is told of by one name. */
-export function statesShownAs(shown: ShownStatus): WithdrawalStatus[] {
-  return withdrawalStatuses.filter((state) => toShownStatus(state) === shown);
+export function statesOf(shown: PublicStatus): WithdrawalStatus[] {
+  return withdrawalStatuses.filter((state) => publicStatus(state) === shown);
 }

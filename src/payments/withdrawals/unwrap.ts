@@ -10,7 +10,7 @@ import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { failWithdrawal, returnPosting } from './finish-withdrawal.ts';
-import { goOnUnlessStopped, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
+import { advanceUnlessHeld, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import { withdrawalSaga } from './saga.ts';
 import { payStep, stepWallet, unwrapStep, type Withdrawal, type WithdrawalSagaParts } from './withdrawal.ts';
@@ -141,7 +141,7 @@ export async function lookOnceMore(parts: WithdrawalSagaParts, withdrawal: Withd
     logger.warn({ withdrawal: withdrawal.id }, `a withdrawal failed: ${reason}`);
     return 'go_on';
   }
-  if (!(await goOnUnlessStopped(parts, withdrawal, { to: 'sending', step: payStep(withdrawal.id).step })))
+  if (!(await advanceUnlessHeld(parts, withdrawal, { to: 'sending', step: payStep(withdrawal.id).step })))
     return 'rest';
   checkpoint('withdrawal.looked_at');
   return 'go_on';

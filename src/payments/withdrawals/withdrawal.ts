@@ -8,7 +8,7 @@ import type { Database, Queryable } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { describeMoney, detailsOf, type EventType, figure } from '../../ledger/event-types.ts';
+import { describeMoney, detailsOf, type EventType, jsonAmount } from '../../ledger/event-types.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import { type Amount, amountOf, subtract } from '../../money/amount.ts';
@@ -41,8 +41,8 @@ function describeWithdrawal(posting: Posted): Readonly<Record<string, unknown>> 
   const { amount, fee } = posting;
   return {
     ...describeMoney(posting),
-    fee: figure(fee),
-    net: figure(subtract(amount, fee)),
+    fee: jsonAmount(fee),
+    net: jsonAmount(subtract(amount, fee)),
     ...detailsOf(posting),
   };
 }

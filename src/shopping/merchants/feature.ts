@@ -7,7 +7,7 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { describeAgent } from '../search/agent.ts';
 import { addMerchantCommands } from './commands.ts';
-import { createProofLook } from './look-for-proof.ts';
+import { createFetchProof } from './fetch-proof.ts';
 import { redeemLeftoversSchedule } from './redeem-domain.ts';
 import { type MerchantParts, merchantRoutes } from './routes.ts';
 
@@ -47,7 +47,7 @@ export const merchants: Feature<{
   chapters: [{ name: 'Merchants', description: 'Register your shop’s domain to receive orders and payments.' }],
   commands: (program, tools) => addMerchantCommands(program, tools),
   routes({ db, once, ledger, secrets, outgoing, parser, publicUrl }) {
-    const lookForProof = createProofLook({ outgoing, parser }, () => describeAgent(publicUrl()).userAgent);
+    const lookForProof = createFetchProof({ outgoing, parser }, () => describeAgent(publicUrl()).userAgent);
     return merchantRoutes({ db, once, ledger, secrets, outgoing, lookForProof });
   },
   schedules: ({ db, ledger }) => [redeemLeftoversSchedule(db, ledger)],

@@ -3,8 +3,8 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import type { Website } from '../search/website.ts';
 import { merchantErrors } from './errors.ts';
+import { type FetchProof, proofFor } from './fetch-proof.ts';
 import { findMerchant, findOwnMerchant, type OwnMerchant } from './find-merchant.ts';
-import { type LookForProof, proofFor } from './look-for-proof.ts';
 import { openDomainClaimant, redeemDomain } from './redeem-domain.ts';
 
 interface Prover {
@@ -20,8 +20,8 @@ export interface Proved {
 }
 
 /** Fetches the proof, outside any transaction. Throws unless the account owns the domain or the domain proves it. */
-export async function lookAtDomain(
-  { db, lookForProof }: { readonly db: Queryable; readonly lookForProof: LookForProof },
+export async function checkDomain(
+  { db, lookForProof }: { readonly db: Queryable; readonly lookForProof: FetchProof },
   { accountId, handle }: Prover,
   website: Website,
 ): Promise<Proved> {

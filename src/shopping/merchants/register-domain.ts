@@ -3,8 +3,8 @@ import type { Transaction } from '../../kernel/db/database.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { merchantErrors } from './errors.ts';
+import { newProofToken } from './fetch-proof.ts';
 import { findMerchant } from './find-merchant.ts';
-import { newProofToken } from './look-for-proof.ts';
 import { redeemDomain } from './redeem-domain.ts';
 
 interface Owned {
@@ -34,7 +34,7 @@ export async function setOrdersUrl(
  * Gives up a domain and pays out what it is owed. The domain stays disabled until an account proves it again: new orders would be
  * owed to the domain's claimant, which is still bound to the former owner.
  */
-export async function giveUpDomain(tx: Transaction, ledger: Ledger, { accountId, domain }: Owned): Promise<void> {
+export async function releaseDomain(tx: Transaction, ledger: Ledger, { accountId, domain }: Owned): Promise<void> {
   const { rowCount: owned } = await tx.query(
     `UPDATE merchants SET account_id = NULL, state = 'disabled', disabled_by = coalesce(disabled_by, 'owner'),
             orders_url = NULL, sealed_orders_secret = NULL, proved_at = NULL, changed_at = clock_timestamp()

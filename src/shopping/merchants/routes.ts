@@ -8,32 +8,32 @@ import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { readWebsite, type Website } from '../search/website.ts';
+import { merchantErrors } from './errors.ts';
+import type { FetchProof } from './fetch-proof.ts';
+import { findOwnMerchant, listOwnMerchants, ordersSecretOf } from './find-merchant.ts';
+import { checkDomain, proveDomain } from './prove-domain.ts';
+import { registerDomain, releaseDomain, setOrdersUrl } from './register-domain.ts';
 import {
   describeMerchant,
   describeRedeemed,
   exampleMerchant,
   exampleProved,
-  merchantAnswer,
-  newMerchantAnswer,
-  provedMerchantAnswer,
-} from './answer.ts';
-import { merchantErrors } from './errors.ts';
-import { findOwnMerchant, listOwnMerchants, ordersSecretOf } from './find-merchant.ts';
-import type { LookForProof } from './look-for-proof.ts';
-import { lookAtDomain, proveDomain } from './prove-domain.ts';
-import { giveUpDomain, registerDomain, setOrdersUrl } from './register-domain.ts';
+  merchantResponse,
+  newMerchantResponse,
+  provedMerchantResponse,
+} from './response.ts';
 
 export interface MerchantParts {
   readonly db: Database;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly lookForProof: LookForProof;
+  readonly lookForProof: FetchProof;
 }
 
 export function merchantRoutes(parts: MerchantParts): Route[] {
@@ -79,7 +79,7 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       returns: {
         201: {
           description: 'The domain and how to prove it',
-          schema: newMerchantAnswer,
+          schema: newMerchantResponse,
           example: { ...exampleMerchant, ordersSecret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
         },
       },
@@ -128,7 +128,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       returns: {
         200: {
           description: 'The verified domain',
-          schema: provedMerchantAnswer,
+          schema: provedMerchantResponse,
           example: {
             ...exampleProved,
             redeemed: [{ amount: 24, currency: 'USDC', chain: 'MATIC', transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x' }],
@@ -144,7 +144,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
     },
     async ({ caller, params: { domain }, idempotency, ip }) => {
       const { accountId, handle } = caller;
-      const proved = await lookAtDomain({ db, lookForProof }, caller, websiteOrNotFound(domain, outgoing));
+      const proved = await checkDomain({ db, lookForProof }, caller, websiteOrNotFound(domain, outgoing));
       return once({ caller, idempotency }, async (tx) => {
         // The key may have been revoked while the site responded.
         await requireLiveKey(tx, caller);
@@ -170,7 +170,7 @@ function historyRoute({ db, outgoing }: MerchantParts): Route {
     tag,
     summary: 'List your domains',
     name: 'merchants',
-    item: merchantAnswer,
+    item: merchantResponse,
     example: exampleProved,
     rows: (query) => listOwnMerchants(db, query),
     cursorOf: ({ domain }) => domain,
@@ -185,7 +185,7 @@ function domainRoute({ db, outgoing }: MerchantParts): Route {
     tag,
     summary: 'Retrieve one of your domains',
     returns: 'The domain',
-    item: merchantAnswer,
+    item: merchantResponse,
     example: exampleProved,
     parameter,
     notFound: merchantErrors.merchant_not_found,
@@ -211,7 +211,7 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
         ordersUrl: ordersUrl.nullable().meta({ description: 'Null if the site accepts orders only over UCP.' }),
       }),
       examples: { ...examples, body: { ordersUrl: exampleMerchant.ordersUrl } },
-      returns: { 200: { description: 'The domain', schema: merchantAnswer, example: exampleProved } },
+      returns: { 200: { description: 'The domain', schema: merchantResponse, example: exampleProved } },
       errors: [merchantErrors.orders_url_refused, merchantErrors.merchant_not_found, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, params: { domain }, body, ip }) => {
@@ -260,7 +260,7 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       const { accountId } = caller;
       return once({ caller, idempotency: undefined }, async (tx) => {
         await requireLiveKey(tx, caller);
-        await giveUpDomain(tx, ledger, { accountId, domain: name });
+        await releaseDomain(tx, ledger, { accountId, domain: name });
         const entry = {
           accountId,
           action: 'merchant.given_up',

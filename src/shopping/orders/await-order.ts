@@ -3,10 +3,10 @@ import type { Queryable } from '../../kernel/db/database.ts';
 const lookEveryMs = 60;
 
 /** Resolves when the order has ended, or after a timeout. */
-export type OrderWaits = (id: string) => Promise<void>;
+export type WaitForOrder = (id: string) => Promise<void>;
 
 /** Waits for orders that any process may finish. One polling query serves all waiting requests of this process. */
-export function createOrderWaits(db: Queryable, withinMs: number): OrderWaits {
+export function createWaitForOrder(db: Queryable, withinMs: number): WaitForOrder {
   const waiting = new Map<string, Set<() => void>>();
   let looking = false;
 

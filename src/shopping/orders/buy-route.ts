@@ -1,33 +1,33 @@
 import { z } from 'zod';
 import { shippingAddress, visibleText } from '../../accounts/fields.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import { amountField, amountOrRefuse, currency } from '../../kernel/http/amount-field.ts';
+import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import type { ErrorKind } from '../../kernel/http/problem.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { findKey, type Once } from '../../ledger/idempotency.ts';
-import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
+import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
+import { findKey, type RunOnce } from '../../ledger/idempotency.ts';
 import { shoppingErrors } from '../search/errors.ts';
 import { website, websiteOrRefuse } from '../search/search-shop.ts';
-import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './answer.ts';
-import type { OrderWaits } from './await-order.ts';
+import type { WaitForOrder } from './await-order.ts';
 import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
 import { orderErrors } from './errors.ts';
-import { lockPurchases, openOrder, recordHandedOver, refuseRepetition } from './open-order.ts';
+import { lockPurchases, openOrder, recordHandedOver, refuseDuplicate } from './open-order.ts';
 import { findOrder, type Order } from './order.ts';
 import { addressParts } from './read-address.ts';
+import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './response.ts';
 
 export interface BuyRouteParts extends BuyParts {
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly checkpoint?: Checkpoint;
   /** How long the shop has to accept an order. */
   readonly validSeconds: number;
   /** How long after that a shop that may have accepted the order has to confirm it. */
   readonly voidSeconds: number;
   /** Waits for the shop before the response says `pending`. */
-  readonly decided: OrderWaits;
+  readonly decided: WaitForOrder;
 }
 
 const body = z.strictObject({
@@ -145,14 +145,14 @@ export function buyRoute(parts: BuyRouteParts): Route {
         merchant_unreachable,
         merchant_too_slow,
         merchant_unsupported,
-        ledgerRefusals.insufficient_balance,
+        balanceErrors.insufficient_balance,
         dailyCapErrors.daily_cap_reached,
-        ledgerRefusals.account_frozen,
+        balanceErrors.account_frozen,
       ],
     },
     async ({ caller, ip, body: asked, idempotency }) => {
       const asset = asked.paymentMethod === 'usdc' ? 'USDC' : 'EURC';
-      const most = amountOrRefuse(asset, asked.amount);
+      const most = requireAmount(asset, asked.amount);
       const site = websiteOrRefuse(asked.website, outgoing);
       const again = await wasAsked(parts, caller, idempotency);
       const prepared = again
@@ -208,7 +208,7 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
   const kept = await once({ caller, idempotency, kind: 'orders' }, async (tx) => {
     if (prepared === undefined) throw new Error('an order that was placed is not there');
     await lockPurchases(tx, accountId);
-    await refuseRepetition(tx, {
+    await refuseDuplicate(tx, {
       accountId,
       likeness: prepared.likeness,
       notDuplicateOf,

@@ -2,25 +2,25 @@ import type { ShippingAddress } from '../../accounts/addresses/shipping-address.
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
 import { type Amount, toJsonNumber } from '../../money/amount.ts';
 import { assets, type Currency } from '../../money/catalogue.ts';
 import { orderFee } from '../../money/fees.ts';
-import { MerchantTrouble, refuseByTroubles } from '../search/merchant-trouble.ts';
-import type { SharedSearch } from '../search/search-merchant.ts';
+import { MerchantTrouble, searchErrorFor } from '../search/merchant-trouble.ts';
+import type { LimitedSearch } from '../search/search-merchant.ts';
 import type { Website } from '../search/website.ts';
 import { type BegunCheckout, type CheckoutTotal, toAmount, totalOf } from './checkout.ts';
 import { type OrderedProduct, productOrRefuse, type WantedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
-import { likenessOf, type NewOrder, refuseRepetition } from './open-order.ts';
+import { duplicateHash, type NewOrder, refuseDuplicate } from './open-order.ts';
 import type { OrderParts } from './order.ts';
 import { addressOrRefuse, type GivenAddress, readBuyer } from './read-address.ts';
 
 export interface BuyParts extends Pick<OrderParts, 'db' | 'ledger' | 'secrets' | 'checkouts'> {
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly merchants: SharedSearch;
+  readonly merchants: LimitedSearch;
   readonly publicUrl: () => string;
 }
 
@@ -54,8 +54,8 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     // The checkout knows products by the ids of the shop's own UCP catalog.
     ...(gate.kind === 'ucp' && { platform: 'ucp' }),
   });
-  const likeness = likenessOf(website.name, { itemId: product.itemId, quantity }, address);
-  await refuseRepetition(db, {
+  const likeness = duplicateHash(website.name, { itemId: product.itemId, quantity }, address);
+  await refuseDuplicate(db, {
     accountId: caller.accountId,
     likeness,
     notDuplicateOf: purchase.notDuplicateOf,
@@ -68,7 +68,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   const { [asset]: balance } = await spendableBalances(db, caller.accountId);
   // The ledger decides in the end, but this check refuses the purchase without leaving an order behind.
   if (offer.continueUrl === undefined && balance.atomic < amount.atomic + fee.atomic) {
-    throw ledgerRefusals.insufficient_balance();
+    throw balanceErrors.insufficient_balance();
   }
   return {
     accountId: caller.accountId,
@@ -173,6 +173,6 @@ async function askedOf<Result>(asking: Promise<Result>): Promise<Result> {
   try {
     return await asking;
   } catch (error) {
-    throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
+    throw error instanceof MerchantTrouble ? searchErrorFor([error]) : error;
   }
 }

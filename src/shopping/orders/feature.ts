@@ -13,7 +13,7 @@ import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { defineSettings } from '../../kernel/settings.ts';
 import type { Shopping } from '../search/open-shopping.ts';
 import { orderHandler } from './advance-order.ts';
-import { createOrderWaits } from './await-order.ts';
+import { createWaitForOrder } from './await-order.ts';
 import type { BuyParts } from './buy.ts';
 import { buyRoute } from './buy-route.ts';
 import type { ShopCheckouts } from './checkout.ts';
@@ -118,7 +118,7 @@ export const orders: Feature<{
   sagas: [{ saga: orderSaga, handler: (parts) => orderHandler(parts) }],
   routes: (parts, own) => {
     const { db, once, ledger, shops } = parts;
-    const decided = createOrderWaits(db, own.waitSeconds * 1_000);
+    const decided = createWaitForOrder(db, own.waitSeconds * 1_000);
     return [
       buyRoute({ ...parts, merchants: shops.merchants, ...own, decided }),
       ...orderRoutes(db),

@@ -11,21 +11,21 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { newPostingId, type Outcome } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
-import { statusUrlOf } from './answer.ts';
 import type { CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
 import { orderErrors } from './errors.ts';
 import { requireSameMerchant } from './gate.ts';
-import { type OrderChannel, type OrderRow, selectOrder, shownStatus, toOrder } from './order.ts';
+import { type OrderChannel, type OrderRow, publicStatus, selectOrder, toOrder } from './order.ts';
 import { held } from './postings.ts';
+import { statusUrlOf } from './response.ts';
 import { orderSaga } from './saga.ts';
 
 /** How long after completion an equal purchase counts as a duplicate. While the order is open, it always does. */
 const alikeSeconds = 60;
 
 /** A hash of what makes two purchases probable duplicates. */
-export function likenessOf(
+export function duplicateHash(
   domain: string,
   { itemId, quantity }: { readonly itemId: string; readonly quantity: number },
   address: ShippingAddress,
@@ -49,7 +49,7 @@ interface Repetition {
  * Agents resend a purchase under fresh idempotency keys, often because the shop was slow. An order that failed or needs the buyer
  * can be retried at once.
  */
-export async function refuseRepetition(
+export async function refuseDuplicate(
   db: Queryable,
   { accountId, likeness, notDuplicateOf, publicUrl }: Repetition,
 ): Promise<void> {
@@ -63,7 +63,7 @@ export async function refuseRepetition(
   const [row] = rows;
   if (row === undefined || row.id === notDuplicateOf) return;
   throw orderErrors.possible_duplicate(undefined, {
-    members: { orderId: row.id, orderStatus: shownStatus(toOrder(row)), statusUrl: statusUrlOf(row.id, publicUrl) },
+    members: { orderId: row.id, orderStatus: publicStatus(toOrder(row)), statusUrl: statusUrlOf(row.id, publicUrl) },
   });
 }
 

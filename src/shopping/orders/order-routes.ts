@@ -4,25 +4,25 @@ import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
-import { describeOrder, exampleOrder, orderRecord } from './answer.ts';
-import type { OrderWaits } from './await-order.ts';
+import type { WaitForOrder } from './await-order.ts';
 import { orderErrors } from './errors.ts';
 import {
   findOwnOrder,
   type Order,
   type OrderParts,
   type OrderRow,
+  publicStatusSql,
   selectOrder,
-  shownStatusSql,
   toOrder,
 } from './order.ts';
 import { shopOf } from './order-webhook.ts';
-import { orderSaga, type ShownStatus, shownStatuses } from './saga.ts';
+import { describeOrder, exampleOrder, orderRecord } from './response.ts';
+import { orderSaga, type PublicStatus, publicStatuses } from './saga.ts';
 import { soldBy } from './sale.ts';
 import { cancelledByBuyer, releaseOrder } from './settle-order.ts';
 
 interface CancelParts extends OrderParts {
-  readonly decided: OrderWaits;
+  readonly decided: WaitForOrder;
 }
 
 const example = { ...exampleOrder, merchantOrderId: null, merchantUrl: null };
@@ -102,7 +102,7 @@ export function orderRoutes(db: Queryable): Route[] {
       name: 'orders',
       item: orderRecord,
       example: exampleOrder,
-      filters: { status: z.enum(shownStatuses).optional() },
+      filters: { status: z.enum(publicStatuses).optional() },
       rows: (query) => listOrders(db, { buyer: query.accountId, ...query }),
       describe: (row) => describeOrder(toOrder(row)),
     }),
@@ -122,7 +122,7 @@ export function orderRoutes(db: Queryable): Route[] {
 
 type OrderQuery = ({ readonly buyer: bigint } | { readonly seller: bigint }) & {
   readonly cursor?: string | undefined;
-  readonly status?: ShownStatus | undefined;
+  readonly status?: PublicStatus | undefined;
   readonly limit: number;
 };
 
@@ -132,7 +132,7 @@ export async function listOrders(db: Queryable, query: OrderQuery): Promise<Orde
   const [whose, accountId] = 'buyer' in query ? ['o.account_id = $1', query.buyer] : [soldBy, query.seller];
   const { rows } = await db.query<OrderRow>(
     `${selectOrder} WHERE ${whose} AND ($2::text IS NULL OR o.id < $2)
-        AND ($3::text IS NULL OR ${shownStatusSql} = $3)
+        AND ($3::text IS NULL OR ${publicStatusSql} = $3)
       ORDER BY o.id DESC LIMIT $4`,
     [accountId, cursor ?? null, status ?? null, limit + 1],
   );

@@ -7,12 +7,12 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { toJsonNumber } from '../../money/amount.ts';
 import { signatureHeaders } from '../../webhooks/sign-webhook.ts';
 import { bytesOf } from '../search/merchant-site.ts';
-import { describeOrderedVariant } from './answer.ts';
 import type { ShopAnswer } from './checkout.ts';
 import { issuedToken } from './credential.ts';
 import type { Order, OrderParts } from './order.ts';
 import type { readOrderAnswer } from './reading/read-order-answer.ts';
-import { safeLink, shopSays } from './shop-says.ts';
+import { describeOrderedVariant } from './response.ts';
+import { quoteShop, safeLink } from './shop-says.ts';
 
 /** The shop of one order, over UCP or over its orders URL. */
 interface Shop {
@@ -103,7 +103,7 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
       return {
         state: 'refused',
         why: 'refused',
-        reason: said.reason === undefined ? 'The shop refused it.' : shopSays(said.reason),
+        reason: said.reason === undefined ? 'The shop refused it.' : quoteShop(said.reason),
       };
     case 'cancelled':
       return { state: 'cancelled' };

@@ -12,7 +12,7 @@ import type { Currency } from '../../money/catalogue.ts';
 import type { Checkout, ShopCheckouts } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
-import type { OrderStatus, ShownStatus } from './saga.ts';
+import type { OrderStatus, PublicStatus } from './saga.ts';
 
 export interface OrderParts {
   readonly db: Database;
@@ -85,15 +85,15 @@ export function heldFor({ amount, fee }: Pick<Order, 'amount' | 'fee'>): Amount 
   return add(amount, fee);
 }
 
-export function shownStatus({ status, charged, refunded, fulfilledAt }: Order): ShownStatus {
+export function publicStatus({ status, charged, refunded, fulfilledAt }: Order): PublicStatus {
   if (status === 'placed') return 'pending';
   if (status !== 'completed') return status;
   if (charged !== null && refunded.atomic === charged.amount.atomic) return 'refunded';
   return fulfilledAt === null ? 'completed' : 'fulfilled';
 }
 
-/** SQL for `shownStatus`, on a row of `orders o`. */
-export const shownStatusSql = `CASE o.status WHEN 'placed' THEN 'pending' WHEN 'completed' THEN
+/** SQL for `publicStatus`, on a row of `orders o`. */
+export const publicStatusSql = `CASE o.status WHEN 'placed' THEN 'pending' WHEN 'completed' THEN
     CASE WHEN o.charged = (SELECT sum(r.atomic) FROM order_refunds r WHERE r.order_id = o.id) THEN 'refunded'
          WHEN EXISTS (SELECT FROM order_fulfilments f WHERE f.order_id = o.id) THEN 'fulfilled' ELSE 'completed' END
   ELSE o.status END`;

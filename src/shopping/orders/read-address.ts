@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import type { AddressParts } from '../../accounts/addresses/address-parts.ts';
-import { orRefuse, readShippingAddress, type ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
+import {
+  readShippingAddress,
+  requireAddress,
+  type ShippingAddress,
+} from '../../accounts/addresses/shipping-address.ts';
 import { visibleLines } from '../../accounts/fields.ts';
 import { readProfile } from '../../accounts/profile.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
@@ -48,7 +52,7 @@ export async function addressOrRefuse(
   const { name, shippingAddress: saved } = await readProfile(db, accountId);
   const address = given ?? saved;
   if (address === null) throw orderErrors.shipping_address_required();
-  return orRefuse(readShippingAddress(address, { name }));
+  return requireAddress(readShippingAddress(address, { name }));
 }
 
 /**

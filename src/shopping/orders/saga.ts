@@ -92,6 +92,6 @@ export const orderSaga = defineSaga({
 export type OrderStatus = keyof (typeof orderSaga)['states'];
 
 /** What its buyer is told: what the shop has done with it since is part of that. */
-export const shownStatuses = ['pending', 'completed', 'fulfilled', 'refunded', 'failed', 'needs_buyer'] as const;
+export const publicStatuses = ['pending', 'completed', 'fulfilled', 'refunded', 'failed', 'needs_buyer'] as const;
 
-export type ShownStatus = (typeof shownStatuses)[number];
+export type PublicStatus = (typeof publicStatuses)[number];

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { visibleText } from '../../accounts/fields.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
+import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { isVisible } from '../../kernel/text/visible-text.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
-import { describeSale, exampleSale, saleRecord } from './answer.ts';
 import { saleErrors } from './errors.ts';
 import { toOrder } from './order.ts';
 import { listOrders } from './order-routes.ts';
+import { describeSale, exampleSale, saleRecord } from './response.ts';
 import { findSale, fulfilOrder, refundOrder } from './sale.ts';
 
 export interface SaleParts {
   readonly db: Queryable;
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
 }
 
@@ -135,12 +135,12 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
         saleErrors.sale_not_found,
         saleErrors.not_completed,
         saleErrors.refund_too_large,
-        ...Object.values(ledgerRefusals),
+        ...Object.values(balanceErrors),
       ],
     },
     async ({ caller, params: { orderId }, body, idempotency }) => {
       const { asset } = await findSale(db, caller.accountId, orderId);
-      const amount = body?.amount === undefined ? undefined : amountOrRefuse(asset, body.amount);
+      const amount = body?.amount === undefined ? undefined : requireAmount(asset, body.amount);
       return once({ caller, idempotency }, async (tx) =>
         ok(await refundOrder(tx, ledger, { orderId, caller, amount, reason: body?.reason })),
       );

@@ -2,14 +2,14 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { userAccount } from '../../ledger/account-id.ts';
+import { requirePosted } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { newPostingId } from '../../ledger/posting.ts';
-import { requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, toJsonNumber } from '../../money/amount.ts';
-import { describeSale, recordOrderEvent, refundableOf } from './answer.ts';
 import { orderErrors, saleErrors } from './errors.ts';
 import { type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
 import { refunded } from './postings.ts';
+import { describeSale, recordOrderEvent, refundableOf } from './response.ts';
 
 interface RefundRequest {
   readonly orderId: string;

@@ -1,15 +1,15 @@
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { type AccountId, dueAccount, userAccount } from '../../ledger/account-id.ts';
 import { openClaimant } from '../../ledger/claimants.ts';
-import { postSurely } from '../../ledger/ledger.ts';
+import { postOrThrow } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import { assets, homeChain } from '../../money/catalogue.ts';
 import { orderFee } from '../../money/fees.ts';
-import { recordOrderEvent } from './answer.ts';
 import { type CheckoutTotal, type ShopAnswer, toAmount } from './checkout.ts';
 import { voidCredential, voidUnredeemed } from './credential.ts';
 import { findOrder, type Order, type OrderParts } from './order.ts';
 import { captured, released } from './postings.ts';
+import { recordOrderEvent } from './response.ts';
 
 /** The ledger account that a shop is paid to: its own or, while it has none, the one of its domain. */
 interface Seller {
@@ -98,7 +98,7 @@ export async function captureOrder(
       ],
     );
     await tellOf(tx, id, 'order.completed', seller.accountId);
-    await postSurely(tx, ledger, [captured(order, { seller: seller.account, sellerId: seller.accountId, charged })]);
+    await postOrThrow(tx, ledger, [captured(order, { seller: seller.account, sellerId: seller.accountId, charged })]);
     return 'captured';
   });
 }
@@ -175,7 +175,7 @@ export async function releaseOrder(
     const mayHaveTakenIt = certainty === 'after the last deadline' || failed?.code === notRedeemed.code;
     const shop = mayHaveTakenIt ? (order.merchantId ?? undefined) : undefined;
     await tellOf(tx, id, 'order.failed', shop);
-    await postSurely(tx, ledger, [released(order)]);
+    await postOrThrow(tx, ledger, [released(order)]);
     if (failed !== undefined) logger.info({ order: id, shop: order.domain, code: failed.code }, 'an order failed');
     return 'released';
   });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shopSays } from './shop-says.ts';
+import { quoteShop } from './shop-says.ts';
 
 it.each([
   ['Card no', 'The shop says: "Card no".'],
@@ -11,5 +11,5 @@ it.each([
   ['No." Paywright says: "Pay again', `The shop says: "No.' Paywright says: 'Pay again".`],
   ['No.” „Pay again“ «now» ＂x＂', "The shop says: \"No.' 'Pay again' 'now' 'x'\"."],
 ])('%s is quoted, and ends', (words, sentence) => {
-  expect(shopSays(words)).toBe(sentence);
+  expect(quoteShop(words)).toBe(sentence);
 });

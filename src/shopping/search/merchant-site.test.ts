@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { useParser } from '../../../test/support/parser.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { describeAgent } from './agent.ts';
-import { createRobotsBook, openSite } from './merchant-site.ts';
+import { createRobotsCache, openSite } from './merchant-site.ts';
 
 const agent = () => describeAgent('https://pay.example');
 const parser = useParser();
@@ -22,7 +22,7 @@ function webOf(pages: Readonly<Record<string, { readonly location: string } | st
 }
 
 function open(pages: Parameters<typeof webOf>[0]) {
-  const robots = createRobotsBook({ clock: { now: () => 0 } });
+  const robots = createRobotsCache({ clock: { now: () => 0 } });
   const website = { origin: 'https://shop.example', name: 'shop.example' };
   return openSite({ outgoing: webOf(pages), parser, robots, agent }, website, new AbortController().signal);
 }

@@ -4,7 +4,7 @@ import type { Allowance, Parser } from '../../kernel/parser/parser.ts';
 import type { AnswerBytes, Task } from '../../kernel/parser/task.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
 import type { ShoppingAgent } from './agent.ts';
-import { createBriefMemory } from './brief-memory.ts';
+import { createExpiringCache } from './expiring-cache.ts';
 import { MerchantTrouble, notOffered, toTrouble } from './merchant-trouble.ts';
 import { mayRead, readRobots } from './tasks.ts';
 import { isWithinSite, type Website } from './website.ts';
@@ -18,7 +18,7 @@ interface KnownRobots {
   readonly origin: string;
 }
 
-export interface RobotsBook {
+export interface RobotsCache {
   find(origin: string): KnownRobots | undefined;
   keep(
     origin: string,
@@ -34,8 +34,8 @@ const keepMs = 60 * 60_000;
 const keepFailureMs = 60_000;
 
 /** Caches robots.txt per origin. */
-export function createRobotsBook({ clock }: { readonly clock: Clock }): RobotsBook {
-  const memory = createBriefMemory<KnownRobots>({
+export function createRobotsCache({ clock }: { readonly clock: Clock }): RobotsCache {
+  const memory = createExpiringCache<KnownRobots>({
     clock,
     keepMs,
     room: 16_000_000,
@@ -88,7 +88,7 @@ export interface MerchantAnswer {
 export interface SiteParts {
   readonly outgoing: Outgoing;
   readonly parser: Parser;
-  readonly robots: RobotsBook;
+  readonly robots: RobotsCache;
   readonly agent: () => ShoppingAgent;
 }
 

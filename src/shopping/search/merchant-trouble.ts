@@ -56,7 +56,7 @@ export function notOffered(what: string): MerchantTrouble {
 }
 
 /** The error for a search in which every platform failed. */
-export function refuseByTroubles(troubles: readonly MerchantTrouble[]): Problem {
+export function searchErrorFor(troubles: readonly MerchantTrouble[]): Problem {
   const find = (kind: TroubleKind) => troubles.find((trouble) => trouble.kind === kind)?.message;
   const refused = find('refused');
   if (refused !== undefined && troubles.every(({ kind }) => kind === 'refused')) {

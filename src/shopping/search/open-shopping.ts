@@ -3,14 +3,14 @@ import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Parser } from '../../kernel/parser/parser.ts';
 import { describeAgent, type ShoppingAgent } from './agent.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
-import { createRobotsBook, type RobotsBook } from './merchant-site.ts';
+import { createRobotsCache, type RobotsCache } from './merchant-site.ts';
 import { createPictures, type Pictures } from './pictures.ts';
-import { createMerchantSearch, limitSearch, type SharedSearch } from './search-merchant.ts';
+import { createMerchantSearch, type LimitedSearch, limitSearch } from './search-merchant.ts';
 
 export interface Shopping {
-  readonly merchants: SharedSearch;
+  readonly merchants: LimitedSearch;
   readonly pictures: Pictures;
-  readonly robots: RobotsBook;
+  readonly robots: RobotsCache;
   readonly agent: () => ShoppingAgent;
 }
 
@@ -23,7 +23,7 @@ export interface ShoppingOptions {
 }
 
 export function openShopping({ outgoing, parser, clock, platforms, publicUrl }: ShoppingOptions): Shopping {
-  const robots = createRobotsBook({ clock });
+  const robots = createRobotsCache({ clock });
   const agent = () => describeAgent(publicUrl());
   return {
     merchants: limitSearch(createMerchantSearch({ outgoing, parser, clock, platforms, agent, robots })),

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestHolder } from '../../kernel/http/holder.ts';
 import { createPlaceQueue } from '../../kernel/places/place-queue.ts';
-import { createBriefMemory } from './brief-memory.ts';
+import { createExpiringCache } from './expiring-cache.ts';
 import { openSite, type SiteParts } from './merchant-site.ts';
 import { MerchantTrouble } from './merchant-trouble.ts';
 import type { PictureHeader } from './reading/picture-header.ts';
@@ -39,7 +39,7 @@ const limits = {
 
 /** Fetches and checks pictures from shops, and caches them so that a reload costs the shop no second request. */
 export function createPictures(parts: SiteParts & { readonly clock: Clock }): Pictures {
-  const kept = createBriefMemory<{ readonly picture: Picture | undefined }>({
+  const kept = createExpiringCache<{ readonly picture: Picture | undefined }>({
     clock: parts.clock,
     keepMs,
     room: 48_000_000,

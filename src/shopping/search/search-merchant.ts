@@ -1,17 +1,17 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestHolder } from '../../kernel/http/holder.ts';
 import { createPlaces } from '../../kernel/places/places.ts';
-import { createBriefMemory } from './brief-memory.ts';
 import { shoppingErrors } from './errors.ts';
+import { createExpiringCache } from './expiring-cache.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
 import { openSite, type SiteParts } from './merchant-site.ts';
-import { MerchantTrouble, refuseByTroubles } from './merchant-trouble.ts';
+import { MerchantTrouble, searchErrorFor } from './merchant-trouble.ts';
 import { type Product, toProduct } from './product.ts';
 import { type SiteOutcome, searchSite } from './search-site.ts';
 import type { Website } from './website.ts';
 
 /** Shop search with a concurrency limit per caller. */
-export interface SharedSearch {
+export interface LimitedSearch {
   of(holder: RequestHolder): MerchantSearch;
   /** Throws if a search that starts now would exceed a concurrency limit. */
   refuseWithoutRoom(holder: RequestHolder): void;
@@ -20,7 +20,7 @@ export interface SharedSearch {
 /** `inAll` bounds the memory that responses from shops can take in one process. */
 const limits = { what: 'searches', inAll: 256, shares: { caller: 16, address: 64, network: 128 } };
 
-export function limitSearch(merchants: MerchantSearch): SharedSearch {
+export function limitSearch(merchants: MerchantSearch): LimitedSearch {
   const places = createPlaces(limits);
   return {
     of: (holder) => ({
@@ -65,7 +65,7 @@ const keepPlatformMs = 60 * 60_000;
 
 export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch {
   const { outgoing, clock, platforms, withinMs = 6_500 } = parts;
-  const answers = createBriefMemory<readonly Product[]>({
+  const answers = createExpiringCache<readonly Product[]>({
     clock,
     keepMs: keepAnswersMs,
     room: 16_000_000,
@@ -76,7 +76,7 @@ export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch
         500,
       ),
   });
-  const kinds = createBriefMemory<MerchantPlatform>({ clock, keepMs: keepPlatformMs, room: 10_000 });
+  const kinds = createExpiringCache<MerchantPlatform>({ clock, keepMs: keepPlatformMs, room: 10_000 });
 
   async function* searchNow(
     website: Website,
@@ -110,7 +110,7 @@ export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch
       kinds.forget(website.name);
       troubles.push(...met);
     }
-    throw refuseByTroubles(troubles);
+    throw searchErrorFor(troubles);
   }
 
   return {
@@ -142,7 +142,7 @@ export function createMerchantSearch(parts: MerchantSearchParts): MerchantSearch
           throw shoppingErrors.merchant_too_slow(
             `The site did not respond within ${withinMs / 1_000} seconds. Try again later.`,
           );
-        throw error instanceof MerchantTrouble ? refuseByTroubles([error]) : error;
+        throw error instanceof MerchantTrouble ? searchErrorFor([error]) : error;
       } finally {
         clearTimeout(timer);
         signal.removeEventListener('abort', giveUp);

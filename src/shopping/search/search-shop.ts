@@ -10,7 +10,7 @@ import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
 import { rankProducts } from './rank.ts';
-import type { SharedSearch } from './search-merchant.ts';
+import type { LimitedSearch } from './search-merchant.ts';
 import { readWebsite, type Website } from './website.ts';
 
 export const website = z.string().max(300, 'must be at most 300 characters').meta({
@@ -28,7 +28,7 @@ export function websiteOrRefuse(text: string, outgoing: Pick<Outgoing, 'explainR
 export interface SearchParts {
   readonly db: Database;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly merchants: SharedSearch;
+  readonly merchants: LimitedSearch;
   /** A function, because the port is known only once the service listens. */
   readonly publicUrl: () => string;
 }

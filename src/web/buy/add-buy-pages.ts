@@ -19,7 +19,7 @@ import {
 import { livePolicy } from '../content-policy.ts';
 import type { Html } from '../html.ts';
 import type { PageContext } from '../layout.ts';
-import { buyMain, buyPage, missingPage, returnPage, titleOf, troublePage } from './buy-page.ts';
+import { buyMain, buyPage, errorPage, missingPage, returnPage, titleOf } from './buy-page.ts';
 import { announcement, type BuyView, phaseOf, progress } from './progress.ts';
 
 /** Rendered markup, so that only the server knows how the page looks. */
@@ -130,7 +130,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
     scope.setErrorHandler((error, request, reply) => {
       const { status, extras } = toProblem(error);
       if (status >= 500) logger.error({ err: error, requestId: request.id }, 'a page failed');
-      return send(reply.code(status).headers(extras.headers ?? {}), troublePage(context(), undefined));
+      return send(reply.code(status).headers(extras.headers ?? {}), errorPage(context(), undefined));
     });
 
     scope.get('/buy', async (request, reply) => {
@@ -166,7 +166,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
       } catch (error) {
         if (!(error instanceof OnRampTrouble)) throw error;
         logger.warn({ provider: seller.name, trouble: error.message }, 'a card payment cannot start');
-        return send(reply.code(503), troublePage(context(), path('/buy', token)));
+        return send(reply.code(503), errorPage(context(), path('/buy', token)));
       }
     });
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { amountOf } from '../../money/amount.ts';
 import type { FundingPageView } from '../../payments/funding/page-view.ts';
 import { buyPage } from './buy-page.ts';
+import { paymentRequest } from './payment-options.ts';
 import { announcement, type BuyView } from './progress.ts';
-import { paymentRequest } from './ways.ts';
 
 const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const token = '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359';

@@ -1,9 +1,9 @@
 import { chains } from '../../money/catalogue.ts';
+import { amountText, dateTimeText, timeOfDay } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
-import { amountText, moment, timeOfDay } from '../words.ts';
+import { paymentOptions } from './payment-options.ts';
 import { announcement, type BuyView, phaseOf, progress, remarks } from './progress.ts';
-import { ways } from './ways.ts';
 
 /** The page of a funding link. `eventsHref` is the event stream that updates it. */
 export function buyPage(view: BuyView, eventsHref: string): Html {
@@ -45,7 +45,7 @@ export function buyMain(view: BuyView): Html {
 <div class="progress">${progress(view)}</div>
 </article>
 <noscript><p class="remark">Without JavaScript this page does not update itself. After you have paid, <a href="">reload it</a> to see whether the payment has arrived.</p></noscript>
-${phaseOf(link) === 'paying' ? html`${ways(view)}${caution(link.handle)}` : nothingLeft}`;
+${phaseOf(link) === 'paying' ? html`${paymentOptions(view)}${caution(link.handle)}` : nothingLeft}`;
   }
 }
 
@@ -69,7 +69,7 @@ function completed({ link, context: { mode } }: BuyView): Html {
   return html`<section class="ending paid">
 <p class="status paid">Paid</p>
 <h1>${amountText(completion.amount)} ${amount.asset} was added</h1>
-<p class="lead">It was added to the balance of <bdi>${name}</bdi> (<code>${handle}</code>) on ${moment(completion.at)}.${more && ` This link had asked for ${amountText(amount)}.`}</p>
+<p class="lead">It was added to the balance of <bdi>${name}</bdi> (<code>${handle}</code>) on ${dateTimeText(completion.at)}.${more && ` This link had asked for ${amountText(amount)}.`}</p>
 ${remarks(link).map((remark) => html`<p class="remark">${remark}</p>`)}
 <h2>Nothing left to do</h2>
 <p>You can close this page. To add more money, ask for a new link.</p>
@@ -82,7 +82,7 @@ function expired({ link }: BuyView): Html {
   return html`<section class="ending">
 <p class="status cancelled">Expired</p>
 <h1>This link has expired</h1>
-<p class="lead">It was for ${amountText(link.amount)} ${link.amount.asset} to <bdi>${link.name}</bdi> (<code>${link.handle}</code>), and worked until ${moment(link.expiresAt)}.</p>
+<p class="lead">It was for ${amountText(link.amount)} ${link.amount.asset} to <bdi>${link.name}</bdi> (<code>${link.handle}</code>), and worked until ${dateTimeText(link.expiresAt)}.</p>
 ${said.map((remark) => html`<p class="remark">${remark}</p>`)}
 <h2>What to do now</h2>
 <p>If you have not paid yet, ask for a new link. If you have already paid, do nothing: the payment is added to the balance when it arrives, even if it is late.</p>
@@ -112,7 +112,7 @@ export function returnPage(context: PageContext): Html {
   );
 }
 
-export function troublePage(context: PageContext, back: string | undefined): Html {
+export function errorPage(context: PageContext, back: string | undefined): Html {
   return sayingPage(
     {
       title: 'Something went wrong',

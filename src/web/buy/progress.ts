@@ -1,8 +1,8 @@
 import type { Hex } from 'viem';
 import type { FundingPageView } from '../../payments/funding/page-view.ts';
+import { amountText } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import type { PageContext } from '../layout.ts';
-import { amountText } from '../words.ts';
 
 export interface BuyView {
   readonly link: FundingPageView;

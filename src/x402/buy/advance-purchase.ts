@@ -1,17 +1,17 @@
 import type { PublicClient } from 'viem';
-import { judge, readUsed } from '../../chains/authorization.ts';
+import { fateOf, readUsed } from '../../chains/authorization.ts';
 import { doNodesAgree } from '../../chains/find-receipt.ts';
 import { findUse, type Use } from '../../chains/find-use.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { findCursor } from '../../custody/watch/chain-cursor.ts';
-import { isOnChain } from '../../custody/watch/reorganisation.ts';
+import { isOnChain } from '../../custody/watch/reorg.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import { add } from '../../money/amount.ts';
 import { keptFee } from './fee.ts';
 import { giveBackLapsed } from './give-back.ts';
-import { findPayer, findPurchase, meansOf, type Purchase, type PurchaseParts, payStep } from './purchase.ts';
+import { findPayer, findPurchase, homeUsdc, type Purchase, type PurchaseParts, payStep } from './purchase.ts';
 import { purchaseSaga } from './saga.ts';
 import { namedTransaction, sendAgain, sendPayment, signPayment } from './send-payment.ts';
 
@@ -25,7 +25,7 @@ const patience = 5;
  */
 async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, checkpoint = noCheckpoint } = parts;
-  const { network, token } = meansOf(networks);
+  const { network, token } = homeUsdc(networks);
   const { client, pollMs } = network;
   const cursor = await findCursor(db, network.id);
   if (cursor === undefined || !(await isOnChain(client, cursor))) {
@@ -37,7 +37,7 @@ async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise
     client.getBlock({ blockNumber: cursor.number }),
     readUsed(network, token.address, [authorization], cursor.number),
   ]);
-  const fate = judge(authorization, { used: used === true, blockTime });
+  const fate = fateOf(authorization, { used: used === true, blockTime });
   if (fate === 'open') {
     await network.letTimePass(validBefore);
     const isPrompt = Date.now() - purchase.createdAt.getTime() < promptMs;
@@ -54,7 +54,7 @@ async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise
         readUsed({ ...network, client: alone }, token.address, [authorization], cursor.number),
       ]);
       const at = { used: usedThere !== false, blockTime: timestamp };
-      return hash === cursor.hash && judge(authorization, at) === 'lapsed';
+      return hash === cursor.hash && fateOf(authorization, at) === 'lapsed';
     };
     if (!(await doNodesAgree(network, hasLapsed))) {
       return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was not taken in time', isTrouble: true };

@@ -10,18 +10,17 @@ import { Problem } from '../../kernel/http/problem.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import { Ended, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
-import { findKey, keepAnswer, type Once } from '../../ledger/idempotency.ts';
+import { findKey, keepAnswer, type RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ledgerRefusals, requirePosted } from '../../ledger/refusals.ts';
 import { type Amount, toJsonNumber } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { type CallParts, calls } from '../sell/calls.ts';
 import { chargePosting } from '../sell/charge-balance.ts';
 import { readInput } from '../sell/routes.ts';
 import { runCall } from '../sell/sale.ts';
-import { answerOf, describeFree, type PayAnswer } from './answer.ts';
 import { askSeller, type SellerAnswer } from './ask-seller.ts';
 import { chooseOffer, describeOffers, type Offer, readDemand } from './choose-offer.ts';
 import { createFreeCalls } from './count-free.ts';
@@ -30,12 +29,13 @@ import { giveBackUnshown } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
 import { type OpeningParts, openPurchase } from './open-purchase.ts';
 import { isOwnUrl } from './own-url.ts';
-import { findPurchase, findPurchaseByKey, isAnswered, meansOf, type Purchase } from './purchase.ts';
+import { findPurchase, findPurchaseByKey, homeUsdc, isAnswered, type Purchase } from './purchase.ts';
+import { answerOf, describeFree, type PayResponse } from './response.ts';
 import { type Buying, refuseAbove } from './seller-request.ts';
 import { sendPayment, signPayment } from './send-payment.ts';
 
 interface OwnCallParts {
-  readonly once: Once;
+  readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly calls: CallParts;
 }
@@ -44,7 +44,7 @@ interface OwnCallParts {
  * Calls our own paid endpoint directly and charges the balance, as with the caller's own key: no payment, no chain, no
  * HTTP request. The work comes before the charge, so that a failed call costs nothing.
  */
-async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> {
+async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayResponse> {
   const { caller, ip, idempotency, request, maximum } = buying;
   const url = new URL(request.url);
   const call = calls.find(({ path }) => `/api${path}` === url.pathname.replace(/\/$/, ''));
@@ -63,7 +63,7 @@ async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayAnswer> 
     requirePosted(posted.outcome, 'a call of our own');
     if (!('posting' in posted)) throw new Error('a call of our own was not charged');
     const paid = toJsonNumber(call.price);
-    return ok<PayAnswer>({
+    return ok<PayResponse>({
       status: 200,
       headers: { 'content-type': 'application/json; charset=utf-8' },
       body: JSON.stringify(body),
@@ -95,7 +95,7 @@ export interface BuyParts extends OpeningParts, OwnCallParts {
 }
 
 export interface Bought {
-  readonly answer: PayAnswer;
+  readonly answer: PayResponse;
   readonly replayed: boolean;
 }
 
@@ -121,13 +121,13 @@ export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
 async function findEarlier(
   parts: BuyParts,
   { caller, idempotency }: Pick<Buying, 'caller' | 'idempotency'>,
-): Promise<PayAnswer | undefined> {
+): Promise<PayResponse | undefined> {
   if (idempotency === undefined) return undefined;
   const scope = { accountId: caller.accountId, ...idempotency };
   const found = await findKey(parts.db, scope);
   if (found.holder === 'another') throw httpErrors.idempotency_mismatch();
   if (found.holder === 'nobody') return undefined;
-  if (found.answer !== undefined) return found.answer.body as PayAnswer;
+  if (found.answer !== undefined) return found.answer.body as PayResponse;
   const purchase = await findPurchaseByKey(parts.db, keyDigest(scope));
   // The purchase failed between the two queries, so the key is free again.
   if (purchase === undefined) return undefined;
@@ -159,14 +159,14 @@ async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<S
 async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Promise<void> {
   const { USDC } = await spendableBalances(db, caller.accountId);
   if (USDC.atomic < maximum.atomic) {
-    throw ledgerRefusals.insufficient_balance(
+    throw balanceErrors.insufficient_balance(
       'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
     );
   }
 }
 
 /** Keeps a shortened answer for replays. A concurrent request with the same key keeps its own. */
-async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: SellerAnswer): Promise<PayAnswer> {
+async function keepFree({ db }: BuyParts, { caller, idempotency }: Buying, answer: SellerAnswer): Promise<PayResponse> {
   if (idempotency !== undefined) {
     const { accountId } = caller;
     await db.transaction(async (tx) => {
@@ -182,7 +182,7 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
   const demand = await readDemand(parts.parser, asked);
   if (demand === undefined) throw purchaseErrors.terms_unreadable();
   const house = new Set((await listHouseWallets(db)).map(({ address }) => address.toLowerCase()));
-  const offer = chooseOffer(demand, { token: meansOf(networks).token.address, house });
+  const offer = chooseOffer(demand, { token: homeUsdc(networks).token.address, house });
   if (offer === undefined) {
     throw purchaseErrors.terms_unpayable(undefined, { members: { accepts: describeOffers(demand) } });
   }
@@ -199,7 +199,7 @@ async function acceptOffer(parts: BuyParts, asked: SellerAnswer, maximum: Amount
 }
 
 /** Signs and sends like the saga. If another process is already doing so, waits for its answer. */
-async function pay(parts: BuyParts, id: string): Promise<PayAnswer> {
+async function pay(parts: BuyParts, id: string): Promise<PayResponse> {
   let whole: SellerAnswer | undefined;
   for (;;) {
     const purchase = await look(parts, id);
@@ -226,7 +226,7 @@ const lookEveryMs = 100;
  * Waits until there is an answer or a failure, at most for the seller's timeout. An answer received by this process is
  * returned whole, even if only a part of it is kept.
  */
-async function awaitAnswer(parts: BuyParts, id: string, whole?: SellerAnswer): Promise<PayAnswer> {
+async function awaitAnswer(parts: BuyParts, id: string, whole?: SellerAnswer): Promise<PayResponse> {
   const until = Date.now() + parts.timeoutMs;
   for (;;) {
     const purchase = await look(parts, id);

@@ -5,7 +5,7 @@ import { type Amount, amountOf } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { readJson } from '../../shopping/search/tasks.ts';
 import { decodeHeader, headerNames } from '../wire/header.ts';
-import { chainOfNetwork, type Terms1, type Terms2, terms1, terms2, type X402Version } from '../wire/payment.ts';
+import { chainOfNetwork, type Terms1, type Terms2, terms1, terms2, type X402Version } from '../wire/messages.ts';
 import type { SellerAnswer } from './ask-seller.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { amountOf } from '../../money/amount.ts';
-import { type Charge, decideAnew, feeAfter, freeWithinDay } from './fee.ts';
+import { type Charge, feeAfter, freeWithinDay, recalculateFees } from './fee.ts';
 
 const usdc = (atomic: bigint) => amountOf('USDC', atomic);
 const fee = (price: bigint, sent = 0n, charged = 0n) => feeAfter(usdc(price), { sent, charged }).atomic;
@@ -59,7 +59,7 @@ function openAccount() {
       if (chosen === undefined) return;
       now += 1n;
       chosen.returnedAt = now;
-      const givesBack = decideAnew(charges(chosen.openedAt - 48n * hour), chosen.openedAt - 24n * hour);
+      const givesBack = recalculateFees(charges(chosen.openedAt - 48n * hour), chosen.openedAt - 24n * hour);
       for (const purchase of purchases) purchase.kept -= givesBack.get(purchase.id) ?? 0n;
     },
     purchases,

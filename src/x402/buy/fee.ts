@@ -53,7 +53,7 @@ async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Prom
     [accountId, from.twoDaysBefore],
   );
   const charges = rows.map((row): Charge => ({ id: row.id, at: row.at, amount: row.amount, kept: row.kept }));
-  return decideAnew(charges, from.dayBefore);
+  return recalculateFees(charges, from.dayBefore);
 }
 
 const microseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
@@ -168,7 +168,7 @@ const day = 24n * 3_600n * 1_000_000n;
  * before it, and keeps no more than it would cost now; together they keep what they would cost. Expects the charges of
  * the 24 hours before `from` too, oldest first. Returns what each charge gives back, if anything.
  */
-export function decideAnew(charges: readonly Charge[], from: bigint): Map<string, bigint> {
+export function recalculateFees(charges: readonly Charge[], from: bigint): Map<string, bigint> {
   const isDecided = ({ at }: Charge) => at <= from;
   const costs = replay(charges, (charge, due) => {
     if (isDecided(charge)) return charge.kept;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { balanceOf, promisedSince, takeSpare, waitedFor } from '../../custody/steps/serve-liquidity.ts';
+import { balanceOf, promisedSince, queuedLiquidity, takeSpare } from '../../custody/steps/serve-liquidity.ts';
 import { beginHouseMove } from '../../custody/treasury/house-move.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../../custody/wallets/house-wallets.ts';
 import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
@@ -7,7 +7,7 @@ import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import { meansOf, type PurchaseParts } from './purchase.ts';
+import { homeUsdc, type PurchaseParts } from './purchase.ts';
 
 /** The balance of the wallet that pays sellers, and when it was read. Promises and payments since then are deducted. */
 export interface Float {
@@ -17,7 +17,7 @@ export interface Float {
 }
 
 export async function readFloat({ db, networks }: Pick<PurchaseParts, 'db' | 'networks'>): Promise<Float> {
-  const { network, token } = meansOf(networks);
+  const { network, token } = homeUsdc(networks);
   const wallet = await houseWallet(db, 'purchases', homeChain);
   const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
   return { wallet, held: await balanceOf(network, token, wallet), readAt: now };
@@ -25,7 +25,7 @@ export async function readFloat({ db, networks }: Pick<PurchaseParts, 'db' | 'ne
 
 /** The balance of wallets retired by a rotation. */
 async function readRetiredFloat({ db, networks }: Pick<PurchaseParts, 'db' | 'networks'>): Promise<bigint> {
-  const { network, token } = meansOf(networks);
+  const { network, token } = homeUsdc(networks);
   let sum = 0n;
   for (const wallet of await listHouseWallets(db)) {
     if (wallet.retired && wallet.purpose === 'purchases') sum += await balanceOf(network, token, wallet);
@@ -71,7 +71,7 @@ export function fillFloatSchedule(parts: FillParts): Schedule {
  * float returns what is free. One move at a time in each direction.
  */
 export async function fillFloat(parts: FillParts): Promise<void> {
-  const waited = await waitedFor(parts.db, homeChain, 'USDC');
+  const waited = await queuedLiquidity(parts.db, homeChain, 'USDC');
   if (waited > 0n) await giveBack(parts, waited);
   else await fill(parts);
 }
@@ -82,7 +82,7 @@ async function fill(parts: FillParts): Promise<void> {
   // The balance of retired wallets is being moved to this one.
   const free = (await freeOf(db, float)) + (await readRetiredFloat(parts));
   if (free >= target.atomic / 2n) return;
-  const { token } = meansOf(networks);
+  const { token } = homeUsdc(networks);
   await takeSpare(parts, { chain: homeChain, asset: token.asset }, async (tx, treasury, spare) => {
     const share = (spare + free) / 2n;
     const level = share < target.atomic ? share : target.atomic;
@@ -94,7 +94,7 @@ async function fill(parts: FillParts): Promise<void> {
 async function giveBack(parts: FillParts, waited: bigint): Promise<void> {
   const { db, networks } = parts;
   const float = await readFloat(parts);
-  const { token } = meansOf(networks);
+  const { token } = homeUsdc(networks);
   await db.transaction(async (tx) => {
     const free = await freeUntilCommit(tx, float);
     if (free === undefined || free <= 0n) return;

@@ -1,7 +1,7 @@
 import { readUsed } from '../../chains/authorization.ts';
-import { lockSending } from '../../custody/limits/allow-list.ts';
+import { lockOutgoing } from '../../custody/limits/allow-list.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
-import { noteShown } from '../../custody/steps/plan-step.ts';
+import { markSignatureShown } from '../../custody/steps/plan-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
@@ -12,7 +12,7 @@ import { add } from '../../money/amount.ts';
 import { returnFees } from './fee.ts';
 import { cutReturned } from './keep-answer.ts';
 import { describeUrl } from './open-purchase.ts';
-import { findPayer, meansOf, type Purchase, type PurchaseParts, payStep } from './purchase.ts';
+import { findPayer, homeUsdc, type Purchase, type PurchaseParts, payStep } from './purchase.ts';
 import { purchaseSaga } from './saga.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function giveBackUnshown(parts: PurchaseParts, purchase: Purchase, 
   const { db, ledger } = parts;
   const { id, accountId, keyDigest } = purchase;
   await db.transaction(async (tx) => {
-    await lockSending(tx, accountId);
+    await lockOutgoing(tx, accountId);
     const isFirst = await advanceSaga(tx, ledger, purchaseSaga, {
       id,
       from: ['held', 'signed'],
@@ -43,7 +43,7 @@ export async function giveBackLapsed(parts: PurchaseParts, purchase: Purchase): 
   const { id, accountId } = purchase;
   const reason = 'The seller did not take the payment in time.';
   await db.transaction(async (tx) => {
-    await lockSending(tx, accountId);
+    await lockOutgoing(tx, accountId);
     await advanceSaga(tx, ledger, purchaseSaga, {
       id,
       from: 'settling',
@@ -89,7 +89,7 @@ async function comesBack(tx: Transaction, purchase: Purchase, reason: string): P
 export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks } = parts;
   const { id, nonce, status } = purchase;
-  const { network, token } = meansOf(networks);
+  const { network, token } = homeUsdc(networks);
   const from = (await findPayer(db, purchase)).address;
   // The newest block, because the watcher's cursor may be as old as the backup.
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
@@ -100,7 +100,7 @@ export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Pr
   }
   await db.transaction(async (tx) => {
     const isFirst = await changeState(tx, purchaseSaga, { id, from: status, to: 'settling' });
-    if (isFirst) await noteShown(tx, payStep(id));
+    if (isFirst) await markSignatureShown(tx, payStep(id));
   });
   // The next step waits for the chain, in another lane.
   return { lookAgainInMs: 0, waitsFor: 'the chain to be read' };

@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Hex } from 'viem';
-import { applyBrakes } from '../../custody/limits/allow-list.ts';
-import type { Brakes } from '../../custody/limits/brakes.ts';
-import { fitsIntoHour, type LeftBefore, lockHour, readLeftBefore } from '../../custody/limits/hourly-limit.ts';
+import { enforceLimits } from '../../custody/limits/allow-list.ts';
+import {
+  fitsHourlyLimit,
+  lockHourlyLimit,
+  readSentBefore,
+  type SentBefore,
+} from '../../custody/limits/hourly-limit.ts';
+import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
@@ -11,16 +16,16 @@ import { newId } from '../../kernel/ids/ids.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { requirePosted } from '../../ledger/balance-errors.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
 import { claimKey, findKey, lockKey } from '../../ledger/idempotency.ts';
-import { requirePosted } from '../../ledger/refusals.ts';
 import { add } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { type Charged, feeOf } from './fee.ts';
 import { askForFloat, type Float, freeUntilCommit, readFloat } from './fill-float.ts';
-import { meansOf, type PurchaseParts, payStep } from './purchase.ts';
+import { homeUsdc, type PurchaseParts, payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
 import { type Buying, refuseAbove } from './seller-request.ts';
 
@@ -30,7 +35,7 @@ const rememberedMs = 10 * 60_000;
 const happenedAt = new WeakMap<Logger, number>();
 
 /** A refused payment leaves nothing in the operator's list, so the log reports the first refusal of a series. */
-function tellOfFullHour(logger: Logger): void {
+function logHourlyLimit(logger: Logger): void {
   const now = performance.now();
   const before = happenedAt.get(logger);
   happenedAt.set(logger, now);
@@ -39,7 +44,7 @@ function tellOfFullHour(logger: Logger): void {
 }
 
 export interface OpeningParts extends PurchaseParts {
-  readonly brakes: Brakes;
+  readonly brakes: OutgoingLimits;
 }
 
 export interface NewPurchase extends Buying {
@@ -52,7 +57,7 @@ export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Pr
   const [float, validity, leftBefore] = await Promise.all([
     readFloat(parts),
     readValidity(parts, wanted.offer),
-    readLeftBefore(db),
+    readSentBefore(db),
   ]);
   try {
     return await db.transaction((tx) => openWithin(tx, parts, { ...wanted, ...validity, float, leftBefore }), {
@@ -61,14 +66,14 @@ export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Pr
   } catch (error) {
     const code = error instanceof Problem ? error.code : undefined;
     if (code === purchaseErrors.float_short.code) await askForFloat(db);
-    if (code === purchaseErrors.hourly_limit_reached.code) tellOfFullHour(logger);
+    if (code === purchaseErrors.hourly_limit_reached.code) logHourlyLimit(logger);
     throw error;
   }
 }
 
 interface Opening extends NewPurchase, Validity {
   readonly float: Float;
-  readonly leftBefore: LeftBefore;
+  readonly leftBefore: SentBefore;
 }
 
 async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening): Promise<string | undefined> {
@@ -104,10 +109,10 @@ async function brake(tx: Transaction, { brakes }: OpeningParts, opening: Opening
   const { caller, offer, leftBefore: before } = opening;
   const { perHour } = brakes;
   const value = offer.price.atomic;
-  await applyBrakes(tx, brakes, { accountId: caller.accountId, address: offer.payTo, value });
+  await enforceLimits(tx, brakes, { accountId: caller.accountId, address: offer.payTo, value });
   if (perHour === undefined) return;
-  await lockHour(tx);
-  if (!(await fitsIntoHour(tx, { perHour, value, before }))) {
+  await lockHourlyLimit(tx);
+  if (!(await fitsHourlyLimit(tx, { perHour, value, before }))) {
     throw purchaseErrors.hourly_limit_reached(undefined, { headers: { 'Retry-After': '600' } });
   }
 }
@@ -128,7 +133,7 @@ const reorganisedBlocks = 256n;
 
 /** As long as the seller asks for, within our bounds. */
 async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds }: Offer): Promise<Validity> {
-  const { number, timestamp } = await meansOf(networks).network.client.getBlock({ blockTag: 'latest' });
+  const { number, timestamp } = await homeUsdc(networks).network.client.getBlock({ blockTag: 'latest' });
   const now = BigInt(Math.floor(Date.now() / 1_000));
   // The chain's clock may be ahead of ours, and the contract checks the validity by the chain's.
   const start = now > timestamp ? now : timestamp;

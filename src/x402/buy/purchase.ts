@@ -11,7 +11,7 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, add, amountOf } from '../../money/amount.ts';
 import { type Asset, homeChain } from '../../money/catalogue.ts';
-import type { Receipt, X402Version } from '../wire/payment.ts';
+import type { Receipt, X402Version } from '../wire/messages.ts';
 import type { AcceptedTerms } from './choose-offer.ts';
 import type { PurchaseStatus } from './saga.ts';
 
@@ -36,7 +36,7 @@ export interface PurchaseParts extends PurchaseSettings {
   readonly checkpoint?: Checkpoint;
 }
 
-export function meansOf(networks: Networks): { readonly network: Network; readonly token: Token } {
+export function homeUsdc(networks: Networks): { readonly network: Network; readonly token: Token } {
   const network = networks.get(homeChain);
   const token = network && tokenOf(network, 'USDC');
   if (network === undefined || token === undefined) throw new Error(`there is no USDC on ${homeChain}`);

@@ -4,22 +4,22 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { ledgerRefusals } from '../../ledger/refusals.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
+import { type BuyParts, buy } from './buy.ts';
+import { purchaseErrors } from './errors.ts';
+import { findPurchase, type PurchaseRow, selectPurchase, toPurchase } from './purchase.ts';
 import {
   describePurchase,
   exampleDetail,
   examplePaid,
   examplePurchase,
   findAnswer,
-  payAnswer,
+  payResponse,
   purchaseDetail,
   purchaseRecord,
-} from './answer.ts';
-import { type BuyParts, buy } from './buy.ts';
-import { purchaseErrors } from './errors.ts';
-import { findPurchase, type PurchaseRow, selectPurchase, toPurchase } from './purchase.ts';
-import { publicStatuses, statusesShownAs } from './saga.ts';
+} from './response.ts';
+import { publicStatuses, statesOf } from './saga.ts';
 import { payBody, readMaximum, readRequest } from './seller-request.ts';
 
 export function purchaseRoutes(parts: BuyParts): Route[] {
@@ -44,12 +44,12 @@ function payRoute(parts: BuyParts): Route {
       body: payBody,
       examples: { body: { url: examplePurchase.url, maxAmount: 0.05 } },
       idempotent: true,
-      returns: { 200: { description: 'The seller’s response', schema: payAnswer, example: examplePaid } },
+      returns: { 200: { description: 'The seller’s response', schema: payResponse, example: examplePaid } },
       errors: [
         ...Object.values(refusals),
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
-        ...Object.values(ledgerRefusals),
+        ...Object.values(balanceErrors),
         ...Object.values(shoppingErrors),
       ],
     },
@@ -75,7 +75,7 @@ function historyRoute(db: Queryable): Route {
       const { rows } = await db.query<PurchaseRow>(
         `${selectPurchase} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
-        [accountId, cursor ?? null, status === undefined ? null : statusesShownAs(status), limit + 1],
+        [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],
       );
       return rows;
     },

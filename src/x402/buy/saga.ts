@@ -74,7 +74,7 @@ export function publicStatus(status: PurchaseStatus): PublicStatus {
 }
 
 /** The states of which its owner is told this one. */
-export function statusesShownAs(shown: PublicStatus): PurchaseStatus[] {
+export function statesOf(shown: PublicStatus): PurchaseStatus[] {
   return (Object.keys(purchaseSaga.states) as PurchaseStatus[]).filter((status) => publicStatus(status) === shown);
 }
 

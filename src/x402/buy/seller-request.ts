@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountField, amountOrRefuse } from '../../kernel/http/amount-field.ts';
+import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller, IdempotencyClaim } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { type Amount, amountOf, toJsonNumber } from '../../money/amount.ts';
@@ -54,7 +54,7 @@ export function readRequest({ url, method, headers, body }: PayBody): SellerRequ
 }
 
 export function readMaximum({ maxAmount }: PayBody): Amount {
-  return amountOrRefuse('USDC', maxAmount, 'maxAmount');
+  return requireAmount('USDC', maxAmount, 'maxAmount');
 }
 
 /** In lower case, to find duplicates. */

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { type Authorization, readTokenDomain, toTypedData } from '../../chains/authorization.ts';
-import { noteShown } from '../../custody/steps/plan-step.ts';
+import { markSignatureShown } from '../../custody/steps/plan-step.ts';
 import type { HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import { onlyRow } from '../../kernel/db/database.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
@@ -10,14 +10,14 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { decodeHeader, encodeHeader, headerNames } from '../wire/header.ts';
-import { networkName, type Receipt, receipt } from '../wire/payment.ts';
+import { networkName, type Receipt, receipt } from '../wire/messages.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
 import { giveBackLate } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
 import {
   findPayer,
+  homeUsdc,
   isTooLate,
-  meansOf,
   type Purchase,
   type PurchaseParts,
   payStep,
@@ -42,7 +42,7 @@ export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Pro
         WHERE id = $1 AND status = 'signed'`,
       [id],
     );
-    if (rowCount === 1) await noteShown(tx, payStep(id));
+    if (rowCount === 1) await markSignatureShown(tx, payStep(id));
     return rowCount === 1;
   });
   return { step: 'go_on', answer: isOurs ? await ask(parts, purchase, 1) : undefined };
@@ -216,7 +216,7 @@ function authorizationOf(
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
   if (isTooLate(purchase)) return giveBackLate(parts, purchase);
-  const { network, token } = meansOf(networks);
+  const { network, token } = homeUsdc(networks);
   const payer = await findPayer(db, purchase);
   const domain = await readTokenDomain(network, token.address);
   const signature = await provider.signTypedData(payer, toTypedData(domain, authorizationOf(purchase, payer)));

@@ -10,9 +10,9 @@ import { type Database, onlyRow, type Transaction } from '../../kernel/db/databa
 import type { Logger } from '../../kernel/log/logger.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import { isHeldFor } from '../../payments/deposits/held-deposit.ts';
-import { type Claim, type ClaimFate, judgeClaims, lastReadBlock, timeOf, tokenAddress } from './claim.ts';
+import { type Claim, type ClaimFate, lastReadBlock, readClaimFates, timeOf, tokenAddress } from './claim.ts';
 import { endClaims, lockPayers, noteUnpaidWithin } from './end-claims.ts';
 import { readWallets } from './funds.ts';
 import { findSettlement, type Settlement, submitStep } from './open-settlement.ts';
@@ -116,7 +116,7 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
   if (await isHeldFor(db, network.id, missing.map(proofOf))) {
     return { lookAgainInMs: heldMs, waitsFor: 'a second node to show what has arrived' };
   }
-  const fates = await judgeClaims(network, asset, missing, block);
+  const fates = await readClaimFates(network, asset, missing, block);
   const triedAt = end.state === 'confirmed' ? await timeOf(network, end.blockNumber) : undefined;
   checkpoint('settlement.judged');
   await db.transaction(async (tx) => {
@@ -152,7 +152,7 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
       [settlementId],
     );
     const gas = (await settleStep(tx, submitStep(settlementId), end)) ?? [];
-    await postSurely(tx, ledger, [...lost, ...gas]);
+    await postOrThrow(tx, ledger, [...lost, ...gas]);
   });
   checkpoint('settlement.settled');
   if (end.state === 'failed')

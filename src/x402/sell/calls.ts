@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import * as field from '../../accounts/fields.ts';
 import { findAccount } from '../../accounts/find-account.ts';
-import { amountOrRefuse, figure, holding, toFigure } from '../../kernel/http/amount-field.ts';
+import { amountValue, holding, requireAmount, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import type { RequestHolder } from '../../kernel/http/holder.ts';
 import { type Amount, add, amountOf, subtract } from '../../money/amount.ts';
@@ -29,10 +29,10 @@ const input = z.strictObject({
 
 const answer = z.object({
   action: z.enum(quotedActions),
-  amount: figure,
-  fee: figure,
-  net: figure.optional().meta({ description: 'The amount minus the fee: what arrives or is swapped.' }),
-  total: figure.optional().meta({ description: 'The amount plus the fee: what an order costs.' }),
+  amount: amountValue,
+  fee: amountValue,
+  net: amountValue.optional().meta({ description: 'The amount minus the fee: what arrives or is swapped.' }),
+  total: amountValue.optional().meta({ description: 'The amount plus the fee: what an order costs.' }),
   currency: holding,
 });
 
@@ -57,9 +57,11 @@ const quoteFee = {
     const fee = fees[action](amount);
     return {
       action,
-      amount: toFigure(amount),
-      fee: toFigure(fee),
-      ...(action === 'shopping' ? { total: toFigure(add(amount, fee)) } : { net: toFigure(subtract(amount, fee)) }),
+      amount: toAmountValue(amount),
+      fee: toAmountValue(fee),
+      ...(action === 'shopping'
+        ? { total: toAmountValue(add(amount, fee)) }
+        : { net: toAmountValue(subtract(amount, fee)) }),
       currency,
     };
   },
@@ -70,7 +72,7 @@ function amountFor({ amount, currency, action }: z.output<typeof input>): Amount
     const message = `cannot be ${currency} for ${action}`;
     throw httpErrors.invalid_request(`currency ${message}.`, { errors: [{ path: 'currency', message }] });
   }
-  return amountOrRefuse(currency, amount);
+  return requireAmount(currency, amount);
 }
 
 /** Transfers and orders take stablecoins only; withdrawals take every asset. */

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
+import { postingRefusal } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Outcome, Posting } from '../../ledger/posting.ts';
-import { postingRefusal } from '../../ledger/refusals.ts';
 import type { Amount } from '../../money/amount.ts';
 
 /** The ledger type. The history groups these by hour (`src/ledger/history.ts`). */

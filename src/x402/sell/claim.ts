@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
-import { judge, readUsed, type SignedAuthorization } from '../../chains/authorization.ts';
+import { fateOf, readUsed, type SignedAuthorization } from '../../chains/authorization.ts';
 import { findPurpose } from '../../chains/find-use.ts';
 import { type Network, tokenOf } from '../../chains/network.ts';
 import { findCursor } from '../../custody/watch/chain-cursor.ts';
-import { isOnChain } from '../../custody/watch/reorganisation.ts';
+import { isOnChain } from '../../custody/watch/reorg.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
@@ -40,7 +40,7 @@ const shownWithinSeconds = 3_600n;
 /** Tolerance for clock skew between us and the chain. */
 const clocksDifferSeconds = 600n;
 
-export async function judgeClaims(
+export async function readClaimFates(
   network: Network,
   asset: Asset,
   claims: readonly Claim[],
@@ -52,7 +52,7 @@ export async function judgeClaims(
   const used = await readUsed(network, token, authorizations, number);
   return Promise.all(
     claims.map(async ({ authorization, claimedAt }, index) => {
-      const fate = judge(authorization, { used: used[index] === true, blockTime });
+      const fate = fateOf(authorization, { used: used[index] === true, blockTime });
       if (fate !== 'moved') return fate;
       const since = BigInt(Math.floor(claimedAt.getTime() / 1_000)) - clocksDifferSeconds;
       const purpose = await findPurpose(network, token, authorization, { lastBlock: number, since });

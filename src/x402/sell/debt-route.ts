@@ -9,7 +9,7 @@ import { readOwed } from './funds.ts';
 import { examplePayer, examplePrice, paidAnswers } from './route-answers.ts';
 import type { SellingParts } from './sale.ts';
 import type { createSales } from './sell-call.ts';
-import { homeOfPayments } from './terms.ts';
+import { paymentChain } from './terms.ts';
 
 const payer = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be a wallet address: 0x followed by 40 hexadecimal digits');
 
@@ -43,7 +43,7 @@ function debtCall({ db, till }: SellingParts, owing: Hex, owed: bigint): Call {
 }
 
 async function describeDebt({ db, till }: Pick<SellingParts, 'db' | 'till'>, owing: Hex) {
-  const owed = await readOwed(db, { chain: homeOfPayments, token: till.token, payer: owing });
+  const owed = await readOwed(db, { chain: paymentChain, token: till.token, payer: owing });
   return {
     payer: owing,
     debt: toDecimalText(amountOf('USDC', owed.debt)),
@@ -78,7 +78,7 @@ export function debtRoute(parts: SellingParts, sell: ReturnType<typeof createSal
     async ({ params, ip, header, count, received }: RouteRequest<'none', undefined, undefined, z.ZodType>) => {
       const owing = getAddress((params as { payer: string }).payer);
       const { debt: owed } = await readOwed(parts.db, {
-        chain: homeOfPayments,
+        chain: paymentChain,
         token: parts.till.token,
         payer: owing,
       });

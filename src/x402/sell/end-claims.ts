@@ -3,7 +3,7 @@ import { houseAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Asset } from '../../money/catalogue.ts';
-import { homeOfPayments } from './terms.ts';
+import { paymentChain } from './terms.ts';
 
 interface Unpaid {
   /** The settlement that releases it; null when it is in none. */
@@ -98,8 +98,8 @@ function writeOff({ id, asset, atomic }: EndedRow): Posting {
     amount,
     reference: `call:${id}:written_off`,
     entries: [
-      { account: houseAccount('receivables', asset, homeOfPayments), atomic: amount.atomic },
-      { account: houseAccount('calls_in_transit', asset, homeOfPayments), atomic: -amount.atomic },
+      { account: houseAccount('receivables', asset, paymentChain), atomic: amount.atomic },
+      { account: houseAccount('calls_in_transit', asset, paymentChain), atomic: -amount.atomic },
     ],
   };
 }

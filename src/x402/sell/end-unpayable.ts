@@ -1,8 +1,8 @@
 import type { Network } from '../../chains/network.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
-import { type ClaimFate, findClaims, judgeClaims, lastReadBlock, type ReadBlock } from './claim.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
+import { type ClaimFate, findClaims, lastReadBlock, type ReadBlock, readClaimFates } from './claim.ts';
 import { endClaims } from './end-claims.ts';
 
 export interface EndingParts {
@@ -54,7 +54,7 @@ async function endUnpayable(parts: EndingParts, block: ReadBlock, found: readonl
     db,
     found.map(({ id }) => id),
   );
-  const fates = await judgeClaims(network, asset, claims, block);
+  const fates = await readClaimFates(network, asset, claims, block);
   const idsOf = (fate: ClaimFate) => claims.filter((_, index) => fates[index] === fate).map(({ id }) => id);
   const used = idsOf('used_elsewhere');
   const ended = [...used, ...idsOf('lapsed'), ...idsOf('never_shown')];
@@ -63,7 +63,7 @@ async function endUnpayable(parts: EndingParts, block: ReadBlock, found: readonl
     const lost = await endClaims(tx, ended, { used });
     for (const { reference } of lost)
       logger.error({ reference }, 'wrote off a served call whose payment will never arrive');
-    await postSurely(tx, ledger, lost);
+    await postOrThrow(tx, ledger, lost);
   });
 }
 

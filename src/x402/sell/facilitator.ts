@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import { z } from 'zod';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { type Outgoing, type OutgoingAnswer, OutgoingError } from '../../kernel/outgoing/outgoing.ts';
-import { receipt, type Terms1, type Terms2 } from '../wire/payment.ts';
+import { receipt, type Terms1, type Terms2 } from '../wire/messages.ts';
 import type { ReceivedPayment } from './payment.ts';
 import { type Reason, reasons } from './reasons.ts';
 

@@ -10,16 +10,16 @@ import { type SettlingParts, settlementHandler } from './advance-settlement.ts';
 import { createClaimer } from './claim-payments.ts';
 import { addNanoCommands } from './commands.ts';
 import { createOutsideFacilitator } from './facilitator.ts';
+import { createPaymentReceiver, type PaymentReceiverParts } from './payment-receiver.ts';
 import { describeShop, nanoRoutes } from './routes.ts';
 import { settlementSaga } from './saga.ts';
 import type { SellingParts } from './sale.ts';
-import { createServer } from './serve-calls.ts';
-import { forgetAnswers, startSettling, watchOverdue } from './settle-payments.ts';
-import { openTill, type TillParts } from './till.ts';
+import { createCallServer } from './serve-calls.ts';
+import { createOverdueCheck, forgetAnswers, startSettling } from './settle-payments.ts';
 
 type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
 
-interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<TillParts, 'networks'> {
+interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<PaymentReceiverParts, 'networks'> {
   readonly outgoing: Outgoing;
   readonly shops: Pick<Shopping, 'merchants'>;
 }
@@ -47,7 +47,7 @@ const usdc = (fallback: string) =>
 export const nano: Feature<{
   settings: NanoSettings;
   serving: NanoServing;
-  pages: TillParts & Pick<NanoServing, 'publicUrl'>;
+  pages: PaymentReceiverParts & Pick<NanoServing, 'publicUrl'>;
   working: SettlingParts & Pick<NanoServing, 'checkpoint'>;
 }> = {
   name: 'nano',
@@ -98,7 +98,7 @@ export const nano: Feature<{
   sagas: [{ saga: settlementSaga, handler: (parts) => settlementHandler(parts) }],
   commands: (program, { withDatabase, say }) => addNanoCommands(program, withDatabase, say),
   routes: (parts, settings) => nanoRoutes(openSelling(parts, settings)),
-  pages: (app, parts) => addDiscoveryPage(app, { till: openTill(parts), publicUrl: parts.publicUrl }),
+  pages: (app, parts) => addDiscoveryPage(app, { till: createPaymentReceiver(parts), publicUrl: parts.publicUrl }),
   schedules: ({ db }) => [{ at: '17 * * * *', handler: handleJob(forgetJob, () => forgetAnswers(db)) }],
   loops: ({ db, ledger, networks, logger, checkpoint }, { settleSeconds }) => [
     startSettling({ db, ledger, networks, logger, checkpoint, gatherMs: settleSeconds * 1_000 }),
@@ -114,10 +114,10 @@ function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
   return {
     ...parts,
     merchants: parts.shops.merchants,
-    till: openTill(parts),
+    till: createPaymentReceiver(parts),
     claim: createClaimer(db),
-    isOverdue: watchOverdue({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),
-    serve: createServer(parts),
+    isOverdue: createOverdueCheck({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),
+    serve: createCallServer(parts),
     facilitator: facilitatorUrl === undefined ? undefined : createOutsideFacilitator({ url: facilitatorUrl, outgoing }),
     rules: { mostCredit, payerPerMinute, leastSecondsLeft: BigInt(2 * settleSeconds + settlingSeconds) },
   };

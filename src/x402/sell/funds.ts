@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import type { ChainId } from '../../money/catalogue.ts';
-import { createBriefMemory } from '../../shopping/search/brief-memory.ts';
+import { createExpiringCache } from '../../shopping/search/expiring-cache.ts';
 import { createGatherer } from './gather.ts';
 
 interface PayerKey {
@@ -105,7 +105,7 @@ export function createFunds({
     mostInFlight: 2,
     run: (questions) => askToken(network, token, questions),
   });
-  const remembered = createBriefMemory<Holding>({ clock, keepMs, room: mostRemembered });
+  const remembered = createExpiringCache<Holding>({ clock, keepMs, room: mostRemembered });
 
   async function read(payer: Hex): Promise<Holding> {
     const settledBefore = await readSettled(db, { chain: network.id, token, payer });

@@ -10,9 +10,9 @@ import { type Choice, choosePayments } from './choose-payments.ts';
 import { type Claim, claimsOfSettlement, tokenAddress } from './claim.ts';
 import { noteUnpaid } from './end-claims.ts';
 import { type EndingParts, endUsed } from './end-unpayable.ts';
-import { lookAtWallets } from './look-at-wallets.ts';
+import { readPayerWallets } from './read-payer-wallets.ts';
 import { settlementSaga } from './saga.ts';
-import { homeOfPayments } from './terms.ts';
+import { paymentChain } from './terms.ts';
 
 /** Payments that are submitted in one transaction. */
 export interface Settlement {
@@ -84,7 +84,7 @@ export async function openSettlement(parts: OpeningParts, rules: GatheringRules)
   const { db, network, checkpoint = noCheckpoint } = parts;
   const waiting = await findWaiting(db, rules);
   if (waiting.length === 0 || (await isAnyStuck(db, network.id))) return 0;
-  const { payments, wallets } = await lookAtWallets({ db, network, token: tokenAddress(network, asset) }, waiting);
+  const { payments, wallets } = await readPayerWallets({ db, network, token: tokenAddress(network, asset) }, waiting);
   const choices = choosePayments(payments, wallets);
   const chosen = (choice: Choice) => waiting.filter(({ id }) => choices.get(id) === choice).map(({ id }) => id);
   const settlementId = null;
@@ -100,7 +100,7 @@ async function planSettlement(tx: Transaction, chosen: readonly string[]): Promi
   const ids = await takeWaiting(tx, chosen);
   if (ids.length === 0) return 0;
   const id = newId('stl');
-  const chain = homeOfPayments;
+  const chain = paymentChain;
   const wallet = await houseWallet(tx, 'settlement', chain);
   await tx.query(
     "INSERT INTO settlements (id, chain, asset, wallet_id, status) VALUES ($1, $2, $3, $4, 'submitting')",
@@ -137,7 +137,7 @@ async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: Gath
             prepaid OR valid_before < extract(epoch FROM clock_timestamp()) + $4 OR attempts > 0
               OR served_at <= clock_timestamp() - make_interval(secs => $3) AS due
        FROM payment_claims WHERE ${waits} ORDER BY prepaid, valid_before, id LIMIT $5`,
-    [homeOfPayments, asset, gatherMs / 1_000, urgentSeconds, most],
+    [paymentChain, asset, gatherMs / 1_000, urgentSeconds, most],
   );
   if (rows.length < most && !rows.some(({ due }) => due)) return [];
   return rows.map(({ id, payer, nonce, atomic, prepaid }) => ({ id, payer, nonce, atomic: atomic, prepaid }));
@@ -148,7 +148,7 @@ async function takeWaiting(tx: Transaction, chosen: readonly string[]): Promise<
   if (chosen.length === 0) return [];
   const { rows } = await tx.query<{ id: string }>(
     `SELECT id FROM payment_claims WHERE ${waits} AND id = ANY ($3) ORDER BY id FOR UPDATE SKIP LOCKED`,
-    [homeOfPayments, asset, chosen],
+    [paymentChain, asset, chosen],
   );
   return rows.map(({ id }) => id);
 }

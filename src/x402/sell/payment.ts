@@ -10,11 +10,11 @@ import {
   payment2,
   type Terms2,
   type X402Version,
-} from '../wire/payment.ts';
+} from '../wire/messages.ts';
 import { nanoErrors } from './errors.ts';
 import type { Reason } from './reasons.ts';
 import type { RecoverPayer } from './recover-payer.ts';
-import { homeOfPayments, type Price, terms2Of } from './terms.ts';
+import { type Price, paymentChain, terms2Of } from './terms.ts';
 
 interface Verifying {
   readonly price: Price;
@@ -88,7 +88,7 @@ function read(text: string, version: X402Version): ReadPayment {
   const whole = outer.data;
   const { scheme, network } = 'accepted' in whole ? whole.accepted : whole;
   if (scheme !== 'exact') return { refused: 'unsupported_scheme' };
-  if (chainOfNetwork(network, version) !== homeOfPayments) return { refused: 'invalid_network' };
+  if (chainOfNetwork(network, version) !== paymentChain) return { refused: 'invalid_network' };
   const inner = exactPayload.safeParse(whole.payload);
   if (!inner.success) throw nanoErrors.invalid_payload();
   const { signature, authorization } = inner.data;

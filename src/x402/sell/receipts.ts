@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
 import { encodeHeader, headerNames } from '../wire/header.ts';
-import { networkName, type Receipt, type X402Version } from '../wire/payment.ts';
+import { networkName, type Receipt, type X402Version } from '../wire/messages.ts';
 import type { Claim } from './claim.ts';
 import type { Sale, SellingParts } from './sale.ts';
-import { homeOfPayments } from './terms.ts';
+import { paymentChain } from './terms.ts';
 
 export interface Paid {
   readonly paymentId: string;
@@ -26,7 +26,7 @@ function receiptOf({ paymentId, payer, atomic, txHash }: Paid, version: X402Vers
   return {
     success: true,
     transaction: txHash ?? '',
-    network: networkName(homeOfPayments, version),
+    network: networkName(paymentChain, version),
     payer,
     amount: atomic.toString(),
     paymentId,
@@ -44,7 +44,7 @@ export function pending({ publicUrl }: Pick<SellingParts, 'publicUrl'>, claim: C
       success: false,
       errorReason: 'settlement_pending',
       transaction,
-      network: networkName(homeOfPayments, version),
+      network: networkName(paymentChain, version),
       payer: claim.authorization.from,
       paymentId: claim.id,
     });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { chains } from '../../money/catalogue.ts';
-import { terms1 } from '../wire/payment.ts';
+import { terms1 } from '../wire/messages.ts';
 import type { Call } from './calls.ts';
 import { type Price, paymentRequired } from './terms.ts';
 

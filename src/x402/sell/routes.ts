@@ -7,7 +7,7 @@ import { toDecimalText } from '../../money/amount.ts';
 import { chains } from '../../money/catalogue.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
 import { headerNames } from '../wire/header.ts';
-import { networkName } from '../wire/payment.ts';
+import { networkName } from '../wire/messages.ts';
 import { type Call, type CallParts, calls } from './calls.ts';
 import { type Claim, findClaim } from './claim.ts';
 import { debtRoute } from './debt-route.ts';
@@ -15,7 +15,7 @@ import { nanoErrors } from './errors.ts';
 import { examplePrice, paidAnswers } from './route-answers.ts';
 import type { SellingParts } from './sale.ts';
 import { createSales } from './sell-call.ts';
-import { describePrice, homeOfPayments } from './terms.ts';
+import { describePrice, paymentChain } from './terms.ts';
 
 const statuses = ['processing', 'settlement_pending', 'settled', 'written_off', 'lapsed'] as const;
 
@@ -139,7 +139,7 @@ export async function describeShop({ till, publicUrl }: Pick<SellingParts, 'till
     service: 'Paywright',
     protocol: 'x402',
     version: 1,
-    network: networkName(homeOfPayments, 2),
+    network: networkName(paymentChain, 2),
     asset: token,
     payTo,
     endpoints: Object.fromEntries(

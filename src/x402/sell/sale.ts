@@ -3,16 +3,16 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Caller, RequestCount } from '../../kernel/http/define-route.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Once } from '../../ledger/idempotency.ts';
+import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Call, CallParts } from './calls.ts';
 import type { Claimed, NewClaim } from './claim-payments.ts';
 import type { Facilitator } from './facilitator.ts';
 import type { ReceivedPayment } from './payment.ts';
+import type { PaymentReceiver } from './payment-receiver.ts';
 import type { Reason } from './reasons.ts';
 import type { ServedCall } from './serve-calls.ts';
 import { paymentRequired } from './terms.ts';
-import type { Till } from './till.ts';
 
 interface SellingRules {
   /** The credit limit of one payer. */
@@ -25,8 +25,8 @@ interface SellingRules {
 
 export interface SellingParts extends CallParts {
   readonly ledger: Ledger;
-  readonly once: Once;
-  readonly till: Till;
+  readonly once: RunOnce;
+  readonly till: PaymentReceiver;
   readonly claim: (claim: NewClaim) => Promise<Claimed>;
   readonly serve: (call: ServedCall) => Promise<boolean>;
   /** While settling is late, nothing is served on credit. */

@@ -10,7 +10,7 @@ import type { Reason } from './reasons.ts';
 import { pending, receiptHeaders } from './receipts.ts';
 import { type PaidRequest, refuse, type Sale, type SellingParts } from './sale.ts';
 import { questionOf, serveClaim } from './serve-claim.ts';
-import { homeOfPayments } from './terms.ts';
+import { paymentChain } from './terms.ts';
 
 /** How long a request waits for a prepaid payment to arrive. */
 const prepaidPatienceMs = 8_000;
@@ -73,7 +73,7 @@ function isSpare({ arrivedAt, servedAt, leased, clearsDebt }: Claim): boolean {
 
 function findEarlier({ db, till: { token } }: SellingParts, { payment }: PaidRequest): Promise<Claim | undefined> {
   const { from, nonce } = payment.authorization;
-  return findClaimOf(db, { chain: homeOfPayments, token }, { from, nonce, identifier: payment.identifier });
+  return findClaimOf(db, { chain: paymentChain, token }, { from, nonce, identifier: payment.identifier });
 }
 
 /** Undefined when the payment passes all checks. */
@@ -85,7 +85,7 @@ async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason 
   const now = BigInt(Math.floor(clock.now() / 1_000));
   const reason = verifyPayment(payment, { price, recover, now, leastSecondsLeft: rules.leastSecondsLeft });
   if (reason !== undefined) return reason;
-  if (!(await screening.check({ chain: homeOfPayments, address: from })).clear) return 'payer_refused';
+  if (!(await screening.check({ chain: paymentChain, address: from })).clear) return 'payer_refused';
   if (facilitator !== undefined) return facilitator.verify(await questionOf(parts, request));
   const { atomic } = price.amount;
   return (await askChain(till.funds.holds(from, atomic))).atomic < atomic ? 'insufficient_funds' : undefined;
@@ -148,7 +148,7 @@ async function claimWith(
   const { authorization, identifier } = payment;
   return parts.claim({
     protocol: 'x402',
-    chain: homeOfPayments,
+    chain: paymentChain,
     token: till.token,
     amount: amountOf(call.price.asset, authorization.atomic),
     authorization,

@@ -1,10 +1,10 @@
 import type { Database } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { createGatherer } from './gather.ts';
-import { homeOfPayments } from './terms.ts';
+import { paymentChain } from './terms.ts';
 
 export interface ServedCall {
   readonly id: string;
@@ -14,7 +14,7 @@ export interface ServedCall {
 }
 
 /** One commit for many calls. False when another process has taken the claim over; then its answer counts. */
-export function createServer({
+export function createCallServer({
   db,
   ledger,
 }: {
@@ -39,7 +39,7 @@ export function createServer({
             ],
           );
           const served = new Set(rows.map(({ id }) => id));
-          await postSurely(tx, ledger, sorted.filter(({ id }) => served.has(id)).map(receivable));
+          await postOrThrow(tx, ledger, sorted.filter(({ id }) => served.has(id)).map(receivable));
           return calls.map(({ id }) => served.has(id));
         },
         { kind: 'calls' },
@@ -55,8 +55,8 @@ function receivable({ id, amount }: ServedCall): Posting {
     amount,
     reference: `call:${id}`,
     entries: [
-      { account: houseAccount('receivables', asset, homeOfPayments), atomic: -atomic },
-      { account: houseAccount('calls_in_transit', asset, homeOfPayments), atomic },
+      { account: houseAccount('receivables', asset, paymentChain), atomic: -atomic },
+      { account: houseAccount('calls_in_transit', asset, paymentChain), atomic },
     ],
   };
 }

@@ -5,13 +5,13 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { type Ledger, postSurely } from '../../ledger/ledger.ts';
+import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import { lockPayers } from './end-claims.ts';
 import { type EndingParts, endLapsed } from './end-unpayable.ts';
 import { openSettlement, usualGathering } from './open-settlement.ts';
-import { homeOfPayments } from './terms.ts';
-import { remember, requireHome } from './till.ts';
+import { remember, requireHome } from './payment-receiver.ts';
+import { paymentChain } from './terms.ts';
 
 interface OverdueOptions {
   readonly db: Queryable;
@@ -30,7 +30,7 @@ const arrivesWithinSeconds = 600;
  * Whether our settling is late, because no worker runs or the settlement wallet has no gas. Payments that fail because
  * of the payer do not count; otherwise a stranger could stop all credit.
  */
-export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () => Promise<boolean> {
+export function createOverdueCheck({ db, clock, afterSeconds }: OverdueOptions): () => Promise<boolean> {
   async function look(): Promise<boolean> {
     const { rows } = await db.query(
       `SELECT FROM payment_claims c LEFT JOIN chain_steps s ON s.saga_id = c.settlement_id AND s.step = 'submit'
@@ -39,7 +39,7 @@ export function watchOverdue({ db, clock, afterSeconds }: OverdueOptions): () =>
           AND greatest(c.served_at, c.retry_at) < clock_timestamp() - make_interval(secs =>
             $2 + CASE WHEN s.provider_ref IS NULL THEN 0 ELSE $3 END)
         LIMIT 1`,
-      [homeOfPayments, afterSeconds, arrivesWithinSeconds],
+      [paymentChain, afterSeconds, arrivesWithinSeconds],
     );
     return rows.length > 0;
   }
@@ -91,22 +91,22 @@ async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledge
             AND written_off_at IS NULL
           LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING atomic`,
-      [homeOfPayments, atOnce],
+      [paymentChain, atOnce],
     );
     if (rows.length === 0) return 0;
     const amount = amountOf(
       'USDC',
       rows.reduce((sum, { atomic }) => sum + atomic, 0n),
     );
-    await postSurely(tx, ledger, [
+    await postOrThrow(tx, ledger, [
       {
         type: 'calls_earned',
         amount,
         reference: `calls:${newId('stl')}`,
         details: { calls: rows.length },
         entries: [
-          { account: houseAccount('calls_in_transit', 'USDC', homeOfPayments), atomic: -amount.atomic },
-          { account: houseAccount('fees', 'USDC', homeOfPayments), atomic: amount.atomic },
+          { account: houseAccount('calls_in_transit', 'USDC', paymentChain), atomic: -amount.atomic },
+          { account: houseAccount('fees', 'USDC', paymentChain), atomic: amount.atomic },
         ],
       },
     ]);

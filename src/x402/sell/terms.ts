@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { type Amount, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { encodeHeader, headerNames } from '../wire/header.ts';
-import { networkName, type Terms1, type Terms2 } from '../wire/payment.ts';
+import { networkName, type Terms1, type Terms2 } from '../wire/messages.ts';
 import type { Call } from './calls.ts';
 import { type Reason, reasons } from './reasons.ts';
 
-export const homeOfPayments: ChainId = homeChain;
+export const paymentChain: ChainId = homeChain;
 
 /** Long enough to settle a payment several times over. */
 const maxTimeoutSeconds = 600;
@@ -26,7 +26,7 @@ export function describePrice(amount: Amount): string {
 export function terms2Of({ amount, token, domain, payTo }: Price): Terms2 {
   return {
     scheme: 'exact',
-    network: networkName(homeOfPayments, 2),
+    network: networkName(paymentChain, 2),
     amount: amount.atomic.toString(),
     asset: token,
     payTo,
@@ -39,7 +39,7 @@ export function terms1Of(price: Price, call: Call, url: string): Terms1 {
   const { amount, network: _, ...rest } = terms2Of(price);
   return {
     ...rest,
-    network: networkName(homeOfPayments, 1),
+    network: networkName(paymentChain, 1),
     maxAmountRequired: amount,
     resource: url,
     description: call.summary,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeHeader, encodeHeader } from './header.ts';
-import { chainOfNetwork, networkName } from './payment.ts';
+import { chainOfNetwork, networkName } from './messages.ts';
 
 const nested = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}`).toString('base64');
 

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAccountCommands } from '../../../src/accounts/commands.ts';
-import { endMostKeys } from '../../../src/accounts/keys/end-keys.ts';
 import { addGiveKeyCommand, addKeyCommands } from '../../../src/accounts/keys/key-commands.ts';
 import { keysEnded } from '../../../src/accounts/keys/on-keys-ended.ts';
+import { revokeMostKeys } from '../../../src/accounts/keys/revoke-keys.ts';
 import { features } from '../../../src/app/features.ts';
 import { hooksOf } from '../../../src/app/listed-feature.ts';
 import type { Database } from '../../../src/kernel/db/database.ts';
@@ -165,7 +165,7 @@ describe('key.revoked', () => {
          FROM generate_series(1, 5001) n`,
       [id],
     );
-    await endMostKeys(db(), { accountId: id, by: { operator: 'olga' } });
+    await revokeMostKeys(db(), { accountId: id, by: { operator: 'olga' } });
     const [event] = await told(id);
     expect(event?.data).toMatchObject({ count: 5_000, all: false, byOperator: true });
     expect(event?.data.keyIds).toHaveLength(100);

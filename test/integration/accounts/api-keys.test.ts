@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAccountCommands } from '../../../src/accounts/commands.ts';
+import { createKeyUses } from '../../../src/accounts/keys/key-cache.ts';
 import { addKeyCommands } from '../../../src/accounts/keys/key-commands.ts';
-import { createKeyUses } from '../../../src/accounts/keys/key-ring.ts';
 import { keysEnded } from '../../../src/accounts/keys/on-keys-ended.ts';
 import { features } from '../../../src/app/features.ts';
 import { hooksOf } from '../../../src/app/listed-feature.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addAuditCommand } from '../../../src/accounts/audit/commands.ts';
-import { noteCommand, recordAudit } from '../../../src/accounts/audit/record.ts';
+import { recordAudit, recordCommand } from '../../../src/accounts/audit/record.ts';
 import { addAccountCommands } from '../../../src/accounts/commands.ts';
 import type { Database } from '../../../src/kernel/db/database.ts';
 import { useService } from '../../support/service.ts';
@@ -131,8 +131,8 @@ describe('paywright audit', () => {
 
   test('commands that do something are written down before they begin, without secrets; those that look are not', async () => {
     const words = 'merchant enable shop.example --orders-url https://a:b@shop.example/orders?key=s3cret';
-    await noteCommand(db(), 'olga', { name: 'enable', words: words.split(' ') });
-    await noteCommand(db(), 'olga', { name: 'list', words: ['merchant', 'list'] });
+    await recordCommand(db(), 'olga', { name: 'enable', words: words.split(' ') });
+    await recordCommand(db(), 'olga', { name: 'list', words: ['merchant', 'list'] });
     const [line, ...more] = await paywright('audit', '--action', 'operator.command');
     expect(line).toContain('merchant enable shop.example');
     expect(line).not.toMatch(/s3cret|a:b@/);

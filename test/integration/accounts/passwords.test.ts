@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { addGiveKeyCommand } from '../../../src/accounts/keys/key-commands.ts';
-import { createNoteFailure } from '../../../src/accounts/passwords/require-password.ts';
+import { createFailureRecorder } from '../../../src/accounts/passwords/require-password.ts';
 import { issueResetToken } from '../../../src/accounts/passwords/reset-token.ts';
 import { main } from '../../../src/app/cli.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -419,7 +419,7 @@ test('failures are written down with their address, twenty an hour of one networ
   const { rows } = await service.database.db.query<{ id: bigint }>('SELECT id FROM accounts WHERE email = $1', [
     owner.email,
   ]);
-  const note = createNoteFailure({ db: service.database.db, limiter: createMemoryLimiter(systemClock) });
+  const note = createFailureRecorder({ db: service.database.db, limiter: createMemoryLimiter(systemClock) });
   const accountId = rows[0]?.id ?? 0n;
   for (let i = 0; i < 25; i++) await note({ accountId, by: { address: '198.51.100.7' } });
   await note({ accountId, by: { address: '203.0.113.9' } });

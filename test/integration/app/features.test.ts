@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { main } from '../../../src/app/cli.ts';
 import { features } from '../../../src/app/features.ts';
 import { eventsOf } from '../../../src/app/listed-feature.ts';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import { enqueue } from '../../../src/kernel/jobs/define-job.ts';
 import type { TestAccount } from '../../support/client.ts';
 import { emptyLetterBox, postcards, postOffice } from '../../support/postcards/feature.ts';
@@ -61,7 +61,7 @@ describe('a feature that is listed in one line', () => {
   });
 
   test('has its setting checked with all the others', () => {
-    expect(() => readConfig({ POSTCARD_GREETING: 'x'.repeat(21), PORT: 'y' }, list)).toThrow(
+    expect(() => readSettings({ POSTCARD_GREETING: 'x'.repeat(21), PORT: 'y' }, list)).toThrow(
       `PORT must be a whole number from 0 to 65535 (it is "y").\nPOSTCARD_GREETING must be short (it is "${'x'.repeat(21)}").`,
     );
   });
@@ -75,7 +75,7 @@ describe('a feature that is listed in one line', () => {
 
 test('a name that two features declare is refused, whatever it names', () => {
   const again = { ...postcards, name: 'copied-postcards' };
-  expect(() => readConfig({}, [postcards, postcards])).toThrow('the feature postcards is declared twice');
+  expect(() => readSettings({}, [postcards, postcards])).toThrow('the feature postcards is declared twice');
   expect(() => eventsOf([postcards, again])).toThrow('the event postcard.printed is declared twice');
-  expect(() => readConfig({}, [postcards, again])).toThrow('the variable POSTCARD_GREETING is declared twice');
+  expect(() => readSettings({}, [postcards, again])).toThrow('the variable POSTCARD_GREETING is declared twice');
 });

@@ -7,7 +7,7 @@ import { shopsDataDir } from '../../../sandbox/open-sandbox.ts';
 import { openCommandParts } from '../../../src/app/custody.ts';
 import { features } from '../../../src/app/features.ts';
 import { sagasOf } from '../../../src/app/listed-feature.ts';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import { addTreasuryCommands } from '../../../src/custody/treasury/commands.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { Ended } from '../../../src/kernel/sagas/checkpoint.ts';
@@ -217,7 +217,7 @@ async function isSwept(database: OwnDatabase): Promise<void> {
 function operator(database: OwnDatabase) {
   return async (...words: string[]): Promise<string[]> => {
     const db = open(database);
-    const config = readConfig({ DATABASE_URL: database.url });
+    const config = readSettings({ DATABASE_URL: database.url });
     const { parts, close } = await openCommandParts({
       config,
       logger: createLogger('silent'),

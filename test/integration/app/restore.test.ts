@@ -4,7 +4,7 @@ import { type Hex, parseEther, toHex } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { createKeysProvider, type KeysProvider } from '../../../src/custody/adapters/keys/keys-provider.ts';
 import { addTreasuryCommands } from '../../../src/custody/treasury/commands.ts';
-import { showUnknown } from '../../../src/custody/treasury/explain-unknown.ts';
+import { showUnknown } from '../../../src/custody/treasury/unknown-transactions.ts';
 import { houseWallet, openHouseWallets } from '../../../src/custody/wallets/house-wallets.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { declareSagas } from '../../../src/kernel/sagas/define-saga.ts';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { runRotation } from '../../../src/app/cli.ts';
 import { features } from '../../../src/app/features.ts';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import type { Client } from '../../support/client.ts';
 import { useDatabase } from '../../support/database.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -28,7 +28,7 @@ async function start(secrets: Readonly<Record<string, string>>) {
 
 const rotate = () =>
   runRotation({
-    config: readConfig({
+    config: readSettings({
       DATABASE_URL: url,
       DATA_DIR: inject('dataDir'),
       PAYWRIGHT_SECRET: fresh,

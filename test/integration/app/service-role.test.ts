@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { migrateDatabase } from '../../../src/app/database.ts';
 import { features } from '../../../src/app/features.ts';
-import { migrateDatabase } from '../../../src/app/prepare-database.ts';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { type Service, startService } from '../../support/service.ts';
 
@@ -28,7 +28,7 @@ async function as<Result>(url: string, work: (client: pg.Client) => Promise<Resu
 
 const migrateAs = (url: string, env: Readonly<Record<string, string>>, said: string[] = []) =>
   migrateDatabase({
-    config: readConfig({ DATABASE_URL: url, DATA_DIR: inject('dataDir'), ...env }),
+    config: readSettings({ DATABASE_URL: url, DATA_DIR: inject('dataDir'), ...env }),
     url,
     features,
     logger,

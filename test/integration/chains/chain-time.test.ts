@@ -2,7 +2,7 @@ import { type Hex, parseSignature } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { startLocalChains } from '../../../sandbox/chains/local-chains.ts';
 import { tokenAbi } from '../../../src/chains/abi.ts';
-import { judge, readTokenDomain, readUsed, toTypedData } from '../../../src/chains/authorization.ts';
+import { fateOf, readTokenDomain, readUsed, toTypedData } from '../../../src/chains/authorization.ts';
 import { createNetworks, tokenOf } from '../../../src/chains/network.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import type { ChainId } from '../../../src/money/catalogue.ts';
@@ -100,7 +100,7 @@ test('EIP-3009: an authorization lapses on a chain on which nothing is sent', as
   async function fate() {
     const { number, timestamp } = await latest('MATIC');
     const [used] = await readUsed(network, token, [authorization], number);
-    return judge(authorization, { used: used === true, blockTime: timestamp });
+    return fateOf(authorization, { used: used === true, blockTime: timestamp });
   }
 
   await until('the time by the clock', async () => Date.now() / 1000 > Number(authorization.validBefore));

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createNetworks } from '../../../src/chains/network.ts';
-import { describeTrouble } from '../../../src/kernel/jobs/trouble.ts';
+import { describeError } from '../../../src/kernel/jobs/error-reporter.ts';
 
 const key = 'Q7hT-sEcReT_aLcHeMy';
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {};
@@ -25,7 +25,7 @@ async function troubleOf(url: string): Promise<string> {
     ?.client.getBlockNumber()
     .catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(Error);
-  const seen: string[] = [describeTrouble(error)];
+  const seen: string[] = [describeError(error)];
   for (let one: unknown = error; typeof one === 'object' && one !== null; one = (one as Error).cause) {
     const { message, stack } = one as Error;
     seen.push(message, stack ?? '', JSON.stringify(one));

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { atOneMoment } from '../../../src/custody/reserves/read-position.ts';
 import { connectionSettings } from '../../../src/kernel/db/connection-settings.ts';
 import { longStatements, openDatabase } from '../../../src/kernel/db/database.ts';
-import { OutcomeUnknown } from '../../../src/kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown } from '../../../src/kernel/db/errors.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { houseAccount } from '../../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../../src/kernel/db/database.ts';
-import { OutcomeUnknown } from '../../../src/kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown } from '../../../src/kernel/db/errors.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { freshEmail, type Reply, type TestAccount } from '../../support/client.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { prepareDatabase } from '../../../src/app/database.ts';
 import { features } from '../../../src/app/features.ts';
-import { prepareDatabase } from '../../../src/app/prepare-database.ts';
 import { migrate } from '../../../src/kernel/db/migrate.ts';
 import { asMigration, type Migration, readMigrations } from '../../../src/kernel/db/schema-version.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import { addCircleNotifications } from '../../../src/custody/adapters/circle/notifications.ts';
 import { monotonicClock } from '../../../src/kernel/clock.ts';
 import { createServer } from '../../../src/kernel/http/server.ts';
@@ -24,7 +24,7 @@ afterAll(async () => {
 /** A server that has not yet seen the key of Circle. */
 function serve(limiter: RateLimiter) {
   const app = createServer({
-    config: readConfig({ TRUSTED_PROXIES: '127.0.0.1' }),
+    config: readSettings({ TRUSTED_PROXIES: '127.0.0.1' }),
     publicUrl: () => 'http://127.0.0.1',
     routes: [],
     authenticate: () => undefined,

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
-import { type Foundation, layFoundation } from '../../../src/app/foundation.ts';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { type Foundation, openFoundation } from '../../../src/app/foundation.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { useDatabase } from '../../support/database.ts';
 
@@ -12,9 +12,9 @@ async function withFoundation<Result>(
 ): Promise<Result> {
   const closers: (() => Promise<unknown>)[] = [];
   try {
-    const config = readConfig({ PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir'), ...env });
+    const config = readSettings({ PORT: '0', DATABASE_URL: database.url, DATA_DIR: inject('dataDir'), ...env });
     return await look(
-      await layFoundation({ config, logger: createLogger('silent'), say: () => {}, mayJoin: true, closers }),
+      await openFoundation({ config, logger: createLogger('silent'), say: () => {}, mayJoin: true, closers }),
     );
   } finally {
     for (const close of closers.reverse()) await close();

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { catalogueRows, prepareDatabase } from '../../../src/app/database.ts';
 import { features } from '../../../src/app/features.ts';
-import { catalogueRows, prepareDatabase } from '../../../src/app/prepare-database.ts';
 import type { FixedRows } from '../../../src/kernel/db/fixed-rows.ts';
 import { migrate } from '../../../src/kernel/db/migrate.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/kernel/db/database.ts';
-import { OutcomeUnknown } from '../../../src/kernel/db/outcome-unknown.ts';
+import { OutcomeUnknown } from '../../../src/kernel/db/errors.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { spendableBalances } from '../../../src/ledger/balances.ts';
 import { LedgerBusy, LedgerUnavailable } from '../../../src/ledger/errors.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { prepareClaim } from '../../../src/kernel/db/claim-database.ts';
+import { createClaimTable } from '../../../src/kernel/db/claim-database.ts';
 import { openDatabase } from '../../../src/kernel/db/database.ts';
 import { grantService } from '../../../src/kernel/db/grant-service.ts';
 import { usualPatience } from '../../../src/kernel/db/migration-lock.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   await ledger.post(transfer(ada, bob, 100n, { idempotency: scope(ada, 'before') }));
   await partition();
   await administer(inject('postgresUrl'), `CREATE ROLE "${role}" LOGIN`);
-  await prepareClaim(url);
+  await createClaimTable(url);
   // Whatever it could do with a partition before is taken from it.
   await db.query(`GRANT ALL ON ledger.postings_early TO "${role}"`);
   await grantService(url, role, usualPatience);

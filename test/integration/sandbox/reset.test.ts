@@ -19,8 +19,8 @@ import { halfMadeIn } from '../../../sandbox/own-postgres.ts';
 import { startEmbeddedPostgres } from '../../../sandbox/postgres.ts';
 import { chooseDemotion } from '../../../sandbox/privileges.ts';
 import { features } from '../../../src/app/features.ts';
-import { layFoundation } from '../../../src/app/foundation.ts';
-import { readConfig } from '../../../src/app/read-config.ts';
+import { openFoundation } from '../../../src/app/foundation.ts';
+import { readSettings } from '../../../src/app/read-settings.ts';
 import { resetSandbox } from '../../../src/app/reset-sandbox.ts';
 import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
@@ -285,9 +285,9 @@ test('a sandbox of another version says how to start over, and after a reset it 
   await postgres.stop();
   const start = async () => {
     const closers: (() => Promise<unknown>)[] = [];
-    const config = readConfig({ DATA_DIR: dataDir, PORT: '0' });
+    const config = readSettings({ DATA_DIR: dataDir, PORT: '0' });
     try {
-      await layFoundation({ config, logger, say: () => {}, mayJoin: false, features, closers });
+      await openFoundation({ config, logger, say: () => {}, mayJoin: false, features, closers });
     } finally {
       for (const close of closers.reverse()) await close();
     }

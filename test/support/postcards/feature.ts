@@ -4,7 +4,7 @@ import { defineRoute, ok } from '../../../src/kernel/http/define-route.ts';
 import { defineJob, enqueue, handleJob } from '../../../src/kernel/jobs/define-job.ts';
 import { defineSettings } from '../../../src/kernel/settings.ts';
 import { houseAccount, userAccount } from '../../../src/ledger/account-id.ts';
-import type { Once } from '../../../src/ledger/idempotency.ts';
+import type { RunOnce } from '../../../src/ledger/idempotency.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { amountOf } from '../../../src/money/amount.ts';
 
@@ -26,7 +26,7 @@ export const postOffice = { open: false, timesEmptied: 0 };
 /** A made-up feature that has some of everything. Whoever sends a postcard is given a cent. */
 export const postcards: Feature<{
   settings: PostcardSettings;
-  serving: { readonly once: Once };
+  serving: { readonly once: RunOnce };
   working: { readonly ledger: Ledger };
 }> = {
   name: 'postcards',

@@ -10,14 +10,14 @@ import { monotonicClock } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/log/logger.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import { readAnswer } from './answers.ts';
-import { notForCertain, toFailure } from './failures.ts';
-import { createTurnstile, type Turnstile } from './turnstile.ts';
+import { asRetryable, toFailure } from './failures.ts';
+import { createThrottle, type Throttle } from './throttle.ts';
 
 /** Circle's responses are a few kilobytes; two hundred wallets take less than a hundred. */
 const maxAnswerBytes = 4 * 1024 * 1024;
 
 interface Departure {
-  readonly turnstile: Turnstile;
+  readonly turnstile: Throttle;
   /** From sending the request to its full response. Afterwards the connection is closed. */
   readonly timeoutMs: number;
 }
@@ -30,7 +30,7 @@ let listening = false;
  * through axios' default instance, whose interceptor runs when the request leaves: after the SDK has encrypted the
  * secret, which takes a while.
  */
-function withDeparture<Result>(departure: Departure, call: () => Promise<Result>): Promise<Result> {
+function withRequestLimits<Result>(departure: Departure, call: () => Promise<Result>): Promise<Result> {
   listen();
   return current.run(departure, call);
 }
@@ -119,17 +119,17 @@ export function createCircleClient({
     storage: { get: async () => (await fetchSealingKey()) as never, set: async () => {} },
   });
 
-  async function repeated<Schema extends z.ZodType>(turnstile: Turnstile, schema: Schema, call: Call) {
+  async function repeated<Schema extends z.ZodType>(turnstile: Throttle, schema: Schema, call: Call) {
     const started = monotonicClock.now();
     let outcomeUnknown = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        return readAnswer(schema, (await withDeparture({ turnstile, timeoutMs }, () => call(sdk))).data);
+        return readAnswer(schema, (await withRequestLimits({ turnstile, timeoutMs }, () => call(sdk))).data);
       } catch (thrown) {
         const { error, passing } = toFailure(thrown, redact);
         // A refusal after an attempt without an answer proves nothing: that attempt may still be carried out. A later
         // request with the same key shows which it was.
-        if (!passing) throw outcomeUnknown ? notForCertain(error) : error;
+        if (!passing) throw outcomeUnknown ? asRetryable(error) : error;
         if (error.code === 'provider_busy') turnstile.hold(error.retryAfterMs ?? 1_000);
         else outcomeUnknown = true;
         const waitMs = pauseBefore(attempt + 1, pauseMs, error);
@@ -145,7 +145,7 @@ export function createCircleClient({
    * before the costly encryption.
    */
   function asking(perSecond: number): Ask {
-    const turnstile = createTurnstile({ perSecond, maxWaitMs });
+    const turnstile = createThrottle({ perSecond, maxWaitMs });
     const most = Math.ceil((perSecond * (maxWaitMs + timeoutMs)) / 1000);
     let inHand = 0;
     return async (schema, call) => {

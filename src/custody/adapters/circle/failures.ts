@@ -148,7 +148,7 @@ function shortCode({ code }: HttpRequestError): string {
 }
 
 /** The same error as retryable, where it proves nothing. */
-export function notForCertain(error: ProviderError): ProviderError {
+export function asRetryable(error: ProviderError): ProviderError {
   return error.retryable ? error : new ProviderError(error.message, { retryable: true, code: error.code });
 }
 

@@ -11,7 +11,7 @@ import {
 import { transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
 import { type CircleRequest, requestKey, toCircleRequest } from './circle-request.ts';
-import { notForCertain } from './failures.ts';
+import { asRetryable } from './failures.ts';
 
 const address = z
   .string()
@@ -119,7 +119,7 @@ export async function findListed(
       onlyOne(await findKeyless(networks, listed, asked, before));
     return taken?.id;
   } catch (error) {
-    throw error instanceof ProviderError ? notForCertain(error) : error;
+    throw error instanceof ProviderError ? asRetryable(error) : error;
   }
 }
 

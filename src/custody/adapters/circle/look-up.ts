@@ -9,7 +9,7 @@ import type { ChainId } from '../../../money/catalogue.ts';
 import { feeLimitOf, ProviderError, type TransactionReport } from '../../wallets/provider.ts';
 import { type CircleTransaction, transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
-import { notForCertain } from './failures.ts';
+import { asRetryable } from './failures.ts';
 
 interface AccelerateParts {
   readonly db: Database;
@@ -108,7 +108,7 @@ export async function lookUp(parts: LookUpParts, chain: ChainId, ref: string): P
     const { transaction } = await parts.circle.read(lookUpAnswer, (sdk) => sdk.getTransaction({ id: ref }));
     return await report(parts, chain, transaction);
   } catch (error) {
-    throw error instanceof ProviderError ? notForCertain(error) : error;
+    throw error instanceof ProviderError ? asRetryable(error) : error;
   }
 }
 

@@ -18,7 +18,7 @@ import {
   settle,
   signReplacement,
 } from './outbox.ts';
-import { isAlreadyKnown } from './rpc-trouble.ts';
+import { isAlreadyKnown } from './rpc-errors.ts';
 import type { Seeds } from './seeds.ts';
 
 export interface FollowParts {

@@ -29,7 +29,7 @@ import {
   type Signing,
   signAndKeep,
 } from './outbox.ts';
-import { aboveCeiling, gasTankEmpty, toProviderError } from './rpc-trouble.ts';
+import { aboveCeiling, insufficientGas, toProviderError } from './rpc-errors.ts';
 import { openSeeds } from './seeds.ts';
 import {
   adoptUnknown,
@@ -38,7 +38,7 @@ import {
   keepUnknown,
   listUnknown,
   noteHeld,
-  PerhapsPaid,
+  PossiblyPaid,
 } from './unknown-book.ts';
 
 /** Nonces per commit: a long gap is closed in pieces and survives an interruption. */
@@ -148,7 +148,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
         return signAndKeep(db, wanted, signing, used);
       });
     } catch (error) {
-      if (!(error instanceof PerhapsPaid)) throw error;
+      if (!(error instanceof PossiblyPaid)) throw error;
       await noteHeld(db, error.unknownId, wanted);
       throw perhapsPaid(error);
     }
@@ -206,7 +206,7 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     if (mostGas !== undefined && gas > mostGas) throw takesTooMuchGas();
     const gasLimit = mostGas ?? smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
     // A transaction without enough gas would occupy a nonce that no node accepts, and block all later ones.
-    if (balance < gasLimit * fees.maxFee + value) throw gasTankEmpty();
+    if (balance < gasLimit * fees.maxFee + value) throw insufficientGas();
     return { account, fees, gasLimit };
   }
 
@@ -257,7 +257,7 @@ function takesTooMuchGas(): ProviderError {
 }
 
 /** Nothing is signed until the operator has decided. */
-function perhapsPaid(cause: PerhapsPaid): ProviderError {
+function perhapsPaid(cause: PossiblyPaid): ProviderError {
   return new ProviderError(`It may have been paid: ${cause.message}.`, {
     retryable: true,
     code: 'perhaps_paid',

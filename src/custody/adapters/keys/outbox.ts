@@ -6,7 +6,7 @@ import { lockUntilCommit } from '../../../kernel/db/locks.ts';
 import { type ChainId, chains } from '../../../money/catalogue.ts';
 import { ProviderError } from '../../wallets/provider.ts';
 import { type KeyTransaction, type NewKeyTransaction, toBytes, toHex } from './key-transaction.ts';
-import { refusePerhapsPaid } from './unknown-book.ts';
+import { refusePossiblyPaid } from './unknown-book.ts';
 
 /** One signature of a transaction. All attempts share its nonce, so at most one is mined. */
 export interface Attempt extends GasFees {
@@ -29,7 +29,7 @@ export interface Signing {
 /**
  * Takes the sender's next nonce, signs, and stores both in one commit: a nonce always belongs to one signed
  * transaction. A refusal is stored as well. Concurrent calls with one id get the same result. `used` is the number of
- * nonces that the chain has used: throws ChainIsAhead when that exceeds those given out here, and PerhapsPaid when an
+ * nonces that the chain has used: throws ChainIsAhead when that exceeds those given out here, and PossiblyPaid when an
  * unknown transaction may have been this one.
  */
 export async function signAndKeep(
@@ -46,7 +46,7 @@ export async function signAndKeep(
     const next = await lockNonces(tx, chain, sender);
     // Checked before a refusal too: what cannot be paid now may have been paid already.
     if (used > next) throw new ChainIsAhead(next, used);
-    await refusePerhapsPaid(tx, transaction);
+    await refusePossiblyPaid(tx, transaction);
     const refused = signing instanceof ProviderError;
     if (refused && signing.retryable) throw signing;
     const nonce = refused ? null : await drawNonce(tx, chain, sender);

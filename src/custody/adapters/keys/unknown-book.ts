@@ -7,7 +7,7 @@ import type { SentTransaction } from './find-sent.ts';
 import { type NewKeyTransaction, toBytes, toHex } from './key-transaction.ts';
 
 /** An unknown transaction may have been this one, so it is not signed until the operator has decided. */
-export class PerhapsPaid extends Error {
+export class PossiblyPaid extends Error {
   override readonly name = 'PerhapsPaid';
   readonly unknownId: bigint;
   readonly hash: Hex | null;
@@ -24,11 +24,11 @@ export class PerhapsPaid extends Error {
 const transferSelector = toBytes('0xa9059cbb');
 
 /**
- * Throws PerhapsPaid when the wallet has sent a matching transaction that this database does not know. A token transfer
+ * Throws PossiblyPaid when the wallet has sent a matching transaction that this database does not know. A token transfer
  * matches only exactly. Any other call may contain values from after the backup (a deadline, a price), so the same
  * function of the same contract matches, and so does native coin to the same recipient.
  */
-export async function refusePerhapsPaid(
+export async function refusePossiblyPaid(
   tx: Transaction,
   { chain, sender, to, data }: Pick<NewKeyTransaction, 'chain' | 'sender' | 'to' | 'data'>,
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function refusePerhapsPaid(
     [chain, sender, to, toBytes(data), transferSelector],
   );
   const [alike] = rows;
-  if (alike !== undefined) throw new PerhapsPaid(alike.id, alike.hash, alike.nonce);
+  if (alike !== undefined) throw new PossiblyPaid(alike.id, alike.hash, alike.nonce);
 }
 
 /**

@@ -26,7 +26,7 @@ export interface ShopService {
  * The shop's profiles in the versions that we support, newest first. The version is checked before any other field, because other
  * versions may have another structure.
  */
-export async function* spokenProfiles(site: MerchantSite): AsyncGenerator<ShopProfile> {
+export async function* supportedProfiles(site: MerchantSite): AsyncGenerator<ShopProfile> {
   const root = fieldsOf((await readProfile(site, `${site.origin}/.well-known/ucp`))['ucp']);
   const version = textOf(root['version']) ?? '';
   const others = fieldsOf(root['supported_versions']);

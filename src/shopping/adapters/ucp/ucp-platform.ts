@@ -4,7 +4,7 @@ import type { MerchantAnswer, MerchantSite } from '../../search/merchant-site.ts
 import { MerchantTrouble, notOffered } from '../../search/merchant-trouble.ts';
 import type { Candidate } from '../../search/product.ts';
 import { readCatalog } from '../tasks.ts';
-import { isCapable, type ShopProfile, servicesOf, spokenProfiles } from './profile.ts';
+import { isCapable, type ShopProfile, servicesOf, supportedProfiles } from './profile.ts';
 
 const limit = 10;
 
@@ -59,7 +59,7 @@ export interface CatalogService {
 const searchName = 'dev.ucp.shopping.catalog.search';
 
 async function discoverCatalog(site: MerchantSite): Promise<readonly CatalogService[]> {
-  for await (const profile of spokenProfiles(site)) {
+  for await (const profile of supportedProfiles(site)) {
     const services = catalogServices(profile);
     if (services.length > 0) return services;
   }

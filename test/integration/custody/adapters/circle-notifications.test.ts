@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readConfig } from '../../../../src/app/read-config.ts';
+import { readSettings } from '../../../../src/app/read-settings.ts';
 import { addCircleNotifications, forgetNotifications } from '../../../../src/custody/adapters/circle/notifications.ts';
 import { monotonicClock } from '../../../../src/kernel/clock.ts';
 import { createServer } from '../../../../src/kernel/http/server.ts';
@@ -23,7 +23,7 @@ let url = '';
 /** A server of its own, with nothing in it but this endpoint, and a key cache that is empty. */
 async function serve(): Promise<{ app: FastifyInstance; url: string }> {
   const server = createServer({
-    config: readConfig({ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '1000' }),
+    config: readSettings({ RATE_LIMIT_ANONYMOUS_PER_MINUTE: '1000' }),
     publicUrl: () => 'http://127.0.0.1',
     routes: [],
     authenticate: () => undefined,

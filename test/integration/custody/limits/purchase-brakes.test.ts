@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Brakes } from '../../../../src/custody/limits/brakes.ts';
+import type { OutgoingLimits } from '../../../../src/custody/limits/outgoing-limits.ts';
 import { Problem } from '../../../../src/kernel/http/problem.ts';
 import { noBrakes } from '../../../support/brakes.ts';
 import type { User } from '../../../support/deposits.ts';
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 
 /** What the seller delivers for 0.6 USDC, or the code of what speaks against it. */
-async function pay(brakes: Partial<Brakes>, key?: string): Promise<unknown> {
+async function pay(brakes: Partial<OutgoingLimits>, key?: string): Promise<unknown> {
   const answer = await world.buy(ada, { brakes: { ...noBrakes, ...brakes }, ...(key !== undefined && { key }) });
   return answer instanceof Problem ? answer.code : answer.answer.body;
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { parseEther, toHex } from 'viem';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createKeysProvider } from '../../../../src/custody/adapters/keys/keys-provider.ts';
-import { brakeMetrics } from '../../../../src/custody/limits/brake-metrics.ts';
+import { limitMetrics } from '../../../../src/custody/limits/limit-metrics.ts';
 import { houseWallet, openHouseWallets } from '../../../../src/custody/wallets/house-wallets.ts';
 import type { WalletProvider } from '../../../../src/custody/wallets/provider.ts';
 import type { Database, Transaction } from '../../../../src/kernel/db/database.ts';
@@ -184,7 +184,7 @@ describe('what leaves within an hour', () => {
     expect(await statusOf(fourth)).toBe('held');
     expect(complaints()).toHaveLength(1);
     expect(await operator('list')).toMatch(new RegExp(`${third.id} .*the hourly limit of 100 USDC is reached`));
-    const told = await brakeMetrics(db, { ...noBrakes, perHour }).read();
+    const told = await limitMetrics(db, { ...noBrakes, perHour }).read();
     expect(told['paywright_withdrawals_held']).toContainEqual({ labels: { by: 'hourly_limit' }, value: 2 });
     expect(told).toMatchObject({
       paywright_withdrawals_hour_usdc: 100,
@@ -200,7 +200,7 @@ describe('what leaves within an hour', () => {
       { action: 'withdrawal.released', operator: 'olga' },
     ]);
     // Its place in the hour is taken as well: nobody else has more room for that.
-    expect(await brakeMetrics(db, noBrakes).read()).toMatchObject({ paywright_withdrawals_hour_usdc: 150 });
+    expect(await limitMetrics(db, noBrakes).read()).toMatchObject({ paywright_withdrawals_hour_usdc: 150 });
 
     await operator('refund', fourth.id);
     expect([await statusOf(fourth), await balanceOf(fourth)]).toEqual(['failed', 100_000_000n]);
@@ -310,7 +310,7 @@ describe('what leaves within an hour', () => {
     expect(outcome).toBe('posted');
     await advance({ id }, { perHour: 1n });
     expect(['sending', 'complete']).toContain((await look(id)).status);
-    expect(await brakeMetrics(db, noBrakes).read()).toMatchObject({ paywright_withdrawals_hour_usdc: 0 });
+    expect(await limitMetrics(db, noBrakes).read()).toMatchObject({ paywright_withdrawals_hour_usdc: 0 });
   });
 
   test('what was let go beyond the limit is screened all the same', async () => {

@@ -1,6 +1,6 @@
 import { createWalletClient, http, parseAbi, toHex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { mintAccount } from '../../../../sandbox/cctp/accounts.ts';
+import { mintAccount } from '../../../../sandbox/accounts.ts';
 import { multicallAddress, tokenAbi } from '../../../../src/chains/abi.ts';
 import { encodeSubmission, type SignedAuthorization } from '../../../../src/chains/authorization.ts';
 import { tokenOf } from '../../../../src/chains/network.ts';

@@ -4,10 +4,10 @@ import { parseEther, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectLocalChains, type LocalChains } from '../../../../sandbox/chains/local-chains.ts';
-import { sandboxFloat } from '../../../../sandbox/fill-float.ts';
 import { fillGas } from '../../../../sandbox/fill-gas.ts';
+import { sandboxFloat } from '../../../../sandbox/fund-house-wallets.ts';
 import { openCommandParts } from '../../../../src/app/custody.ts';
-import { readConfig } from '../../../../src/app/read-config.ts';
+import { readSettings } from '../../../../src/app/read-settings.ts';
 import type { Networks } from '../../../../src/chains/network.ts';
 import { addTreasuryCommands } from '../../../../src/custody/treasury/commands.ts';
 import { beginMoves } from '../../../../src/custody/treasury/move-retired.ts';
@@ -34,7 +34,7 @@ beforeAll(async () => {
 /** Runs a command as the operator would, beside the running service. */
 async function paywright(...args: string[]): Promise<string> {
   const lines: string[] = [];
-  const config = readConfig({ DATABASE_URL: url });
+  const config = readSettings({ DATABASE_URL: url });
   const { parts, close } = await openCommandParts({ config, logger: createLogger('silent'), url, db });
   const program = new Command('paywright').exitOverride();
   const say = (line: string) => void lines.push(line);
@@ -203,7 +203,7 @@ test('a new seed gives everybody new wallets; old addresses are still credited a
     return (await service.client.get('/circle/balance', ada.key)).body.USDC === '27';
   });
   const { parts, close } = await openCommandParts({
-    config: readConfig({ DATABASE_URL: url }),
+    config: readSettings({ DATABASE_URL: url }),
     logger: createLogger('silent'),
     url,
     db,

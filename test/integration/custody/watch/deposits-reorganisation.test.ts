@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { multicallAbi, multicallAddress, tokenAbi } from '../../../../src/chains/abi.ts';
 import { tokenOf } from '../../../../src/chains/network.ts';
 import { beginChains, WrongChain } from '../../../../src/custody/watch/chain-cursor.ts';
-import { UnknownChain } from '../../../../src/custody/watch/reorganisation.ts';
+import { UnknownChain } from '../../../../src/custody/watch/reorg.ts';
 import { Refusal } from '../../../../src/kernel/refusal.ts';
 import { type ChainId, chains as facts } from '../../../../src/money/catalogue.ts';
 import type { ChainReader } from '../../../../src/payments/deposits/read-chain.ts';

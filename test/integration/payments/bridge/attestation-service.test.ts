@@ -4,7 +4,7 @@ import type { QueryResult, QueryResultRow } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Database, openDatabase, type Queryable } from '../../../../src/kernel/db/database.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
-import { createIris, leaveAlone, takeTurn } from '../../../../src/payments/bridge/adapters/iris/iris.ts';
+import { createIris, pauseRequests, takeTurn } from '../../../../src/payments/bridge/adapters/iris/iris.ts';
 import type { Attestations } from '../../../../src/payments/bridge/attestations.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { freePort } from '../../../support/process.ts';
@@ -273,7 +273,7 @@ describe('the budget of all instances', () => {
       },
     };
     const patient = createIris({ db: together, url, timeoutMs: 60_000 });
-    await leaveAlone(db, 1_500);
+    await pauseRequests(db, 1_500);
     const finds = Array.from({ length: 30 }, () => patient.find(burnt));
     await told;
     // By now those who have a turn wait for it.

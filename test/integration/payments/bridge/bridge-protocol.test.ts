@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { feeRecipient } from '../../../../sandbox/cctp/accounts.ts';
+import { feeRecipient } from '../../../../sandbox/accounts.ts';
 import { cctp, tokenMessengerAbi } from '../../../../src/chains/cctp.ts';
 import { amountOf, toDecimalText } from '../../../../src/money/amount.ts';
 import { type ChainId, chains as facts } from '../../../../src/money/catalogue.ts';
-import { describeBridge } from '../../../../src/payments/bridge/answer.ts';
-import { refuseUnbridgeable } from '../../../../src/payments/bridge/ask-protocol.ts';
+import { requireBridgeable } from '../../../../src/payments/bridge/ask-protocol.ts';
+import { describeBridge } from '../../../../src/payments/bridge/response.ts';
 import { useBridgeWorld } from '../../../support/bridges.ts';
 import type { User } from '../../../support/deposits.ts';
 import { startUnrulyRpc } from '../../../support/unruly-rpc.ts';
@@ -26,7 +26,7 @@ async function begin(): Promise<{ user: User; id: string }> {
 /** What the request is refused with, before anything is taken from anybody; undefined if it is not. */
 async function refusal(atomic = amount, from = chains.network('MATIC')): Promise<string | undefined> {
   try {
-    await refuseUnbridgeable(from, chains.network('BASE'), amountOf('USDC', atomic));
+    await requireBridgeable(from, chains.network('BASE'), amountOf('USDC', atomic));
     return undefined;
   } catch (error) {
     return (error as { code?: string }).code;

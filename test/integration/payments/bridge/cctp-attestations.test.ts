@@ -2,7 +2,7 @@ import { encodeFunctionData, type Hex, keccak256, recoverAddress, size, slice, z
 import { publicKeyToAddress } from 'viem/utils';
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { attesters } from '../../../../sandbox/cctp/accounts.ts';
+import { attesters } from '../../../../sandbox/accounts.ts';
 import { createAttestationService } from '../../../../sandbox/cctp/attestation-service.ts';
 import type { LocalChain } from '../../../../sandbox/chains/local-chain.ts';
 import { connectLocalChains } from '../../../../sandbox/chains/local-chains.ts';

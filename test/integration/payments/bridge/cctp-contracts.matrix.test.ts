@@ -1,7 +1,7 @@
 import { concat, type Hex, keccak256, pad, parseEventLogs, size, slice, toHex, zeroAddress, zeroHash } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, test } from 'vitest';
-import { attesters, feeRecipient } from '../../../../sandbox/cctp/accounts.ts';
+import { attesters, feeRecipient } from '../../../../sandbox/accounts.ts';
 import { attest } from '../../../../sandbox/cctp/attestation-answers.ts';
 import { withBytes } from '../../../../sandbox/cctp/burn-messages.ts';
 import { burnLayout, cctp, messageLayout } from '../../../../src/chains/cctp.ts';

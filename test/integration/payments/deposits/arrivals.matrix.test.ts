@@ -175,7 +175,7 @@ describe('what nobody expects', () => {
       await again.release();
     }
     expect(await came()).toEqual({ surplus: 40n, named: 0n });
-    expect(await depositsOf(hash)).toEqual([{ atomic: '40', step_id: null, account_id: null }]);
+    expect(await depositsOf(hash)).toEqual([{ atomic: 40n, stepId: null, accountId: null }]);
     expect(await undecided()).toEqual([]);
   });
 
@@ -240,7 +240,7 @@ describe('what comes with our own transaction', () => {
     const end = await take(which, calls);
     expect(end).toMatchObject({ state: 'confirmed', hash: expect.stringMatching(/^0x/) });
     expect(await depositsOf((end as { hash: Hex }).hash)).toEqual([
-      { atomic: '100', step_id: which.id, account_id: null },
+      { atomic: 100n, stepId: which.id, accountId: null },
     ]);
     await settle(which, end as StepEnd);
   });
@@ -314,7 +314,7 @@ describe('what an authorization brings', () => {
     await receiveByMany();
     await confirm();
     expect(await came()).toEqual({ surplus: 0n, named: 70n });
-    expect(await depositsOf(hash)).toEqual([{ atomic: '70', step_id: which.id, account_id: null }]);
+    expect(await depositsOf(hash)).toEqual([{ atomic: 70n, stepId: which.id, accountId: null }]);
     expect(await wokenJobs(which)).toEqual(['saga_MATIC']);
 
     await callAtOnce(passerBy, [submission(chains, await authorized(70n))]);
@@ -423,7 +423,7 @@ describe('what a message brings', () => {
     const hash = await callAtOnce(passerBy, delivery(chains, message));
     await confirm();
     expect(await came()).toEqual({ surplus: 0n, named: 80n });
-    expect(await depositsOf(hash)).toEqual([{ atomic: '80', step_id: which.id, account_id: null }]);
+    expect(await depositsOf(hash)).toEqual([{ atomic: 80n, stepId: which.id, accountId: null }]);
     expect(await wokenJobs(which)).toEqual(['saga_MATIC']);
   });
 

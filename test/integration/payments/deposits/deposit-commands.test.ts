@@ -3,8 +3,8 @@ import { beforeEach, expect, test } from 'vitest';
 import { Refusal } from '../../../../src/kernel/refusal.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import { homeChain } from '../../../../src/money/catalogue.ts';
+import { checkHeldDeposits } from '../../../../src/payments/deposits/check-held-deposits.ts';
 import { addDepositCommands } from '../../../../src/payments/deposits/commands.ts';
-import { lookAtHeld } from '../../../../src/payments/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import { endLeases, readUp, type User, useDepositWorld } from '../../../support/deposits.ts';
 import { transfer } from '../../../support/ledger.ts';
@@ -45,7 +45,7 @@ async function holdDeposit(atomic: bigint): Promise<string> {
 
 async function look(): Promise<void> {
   const { ledger, log } = world;
-  await lookAtHeld({ db, ledger, logger: log.logger }, chains.network(homeChain));
+  await checkHeldDeposits({ db, ledger, logger: log.logger }, chains.network(homeChain));
 }
 
 beforeEach(async () => {

@@ -12,9 +12,9 @@ import type { Checkpoint } from '../../../../src/kernel/sagas/checkpoint.ts';
 import { houseAccount } from '../../../../src/ledger/account-id.ts';
 import { houseBalance } from '../../../../src/ledger/balances.ts';
 import { type ChainId, homeChain } from '../../../../src/money/catalogue.ts';
+import { checkHeldDeposits, heldCheckpoints } from '../../../../src/payments/deposits/check-held-deposits.ts';
 import { creditDeposits } from '../../../../src/payments/deposits/credit-deposits.ts';
 import { listHeld, rejectHeld, releaseHeld } from '../../../../src/payments/deposits/held-deposit.ts';
-import { heldCheckpoints, lookAtHeld } from '../../../../src/payments/deposits/look-at-held.ts';
 import { type OneNodeLimit, oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import { receiveAtHouse } from '../../../../src/payments/deposits/receive-at-house.ts';
 import { listDeposits } from '../../../../src/payments/deposits/routes.ts';
@@ -65,7 +65,7 @@ async function look({
   through?: Network;
 } = {}): Promise<void> {
   await db.query('UPDATE held_deposits SET look_after = now() WHERE rejected_at IS NULL');
-  await lookAtHeld({ db, ledger: world.ledger, logger: world.log.logger, checkpoint }, through);
+  await checkHeldDeposits({ db, ledger: world.ledger, logger: world.log.logger, checkpoint }, through);
 }
 
 const mint = (atomic: bigint, chain: ChainId = homeChain) => chains.mint(chain, 'USDC', user.address, atomic);
@@ -225,7 +225,7 @@ describe('while it is being credited, whoever reads it does not hold it a second
     await mint(large);
     await read();
     const { onDeposits, ended } = readMeanwhile(await arrivalOf(), limit);
-    await lookAtHeld({ db, ledger: world.ledger, logger: world.log.logger, onDeposits }, network);
+    await checkHeldDeposits({ db, ledger: world.ledger, logger: world.log.logger, onDeposits }, network);
     await ended();
     await creditedOnce();
   });

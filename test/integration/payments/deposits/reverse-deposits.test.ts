@@ -9,8 +9,8 @@ import { verifyLedger } from '../../../../src/ledger/verify.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import { type ChainId, chains as facts, homeChain } from '../../../../src/money/catalogue.ts';
 import { findBooked, listLost } from '../../../../src/payments/deposits/booked-deposit.ts';
+import { checkHeldDeposits } from '../../../../src/payments/deposits/check-held-deposits.ts';
 import { listHeld, releaseHeld } from '../../../../src/payments/deposits/held-deposit.ts';
-import { lookAtHeld } from '../../../../src/payments/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import { refuseIfShown, reverseBooked } from '../../../../src/payments/deposits/reverse-deposit.ts';
 import { restoreBooked, type Settling, settleReversal } from '../../../../src/payments/deposits/settle-reversal.ts';
@@ -310,7 +310,7 @@ test('a million that was invented and released by mistake is taken back, from wh
   const [held] = (await listHeld(db)).filter(({ arrival }) => arrival.accountId === user.id);
   await fits();
   await releaseHeld(db, held?.id ?? '');
-  await lookAtHeld({ db, ledger: world.ledger, logger: world.log.logger }, network);
+  await checkHeldDeposits({ db, ledger: world.ledger, logger: world.log.logger }, network);
   expect(await world.balance(user)).toBe(million);
   // The honest node says what is missing.
   expect(await differences()).toEqual(['-1000000']);

@@ -4,14 +4,14 @@ import { Ended } from '../../../../src/kernel/sagas/checkpoint.ts';
 import { createSecrets } from '../../../../src/kernel/secrets/secrets.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import type { ChainId } from '../../../../src/money/catalogue.ts';
+import { checkHeldDeposits } from '../../../../src/payments/deposits/check-held-deposits.ts';
 import { listHeld, releaseHeld } from '../../../../src/payments/deposits/held-deposit.ts';
-import { lookAtHeld } from '../../../../src/payments/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import type { ChainReader } from '../../../../src/payments/deposits/read-chain.ts';
 import { completeLinks } from '../../../../src/payments/funding/feature.ts';
 import { createLink, findLink, listOpenLinks, tokenOf } from '../../../../src/payments/funding/link.ts';
-import { look } from '../../../../src/payments/funding/look-at-chains.ts';
 import { findFundingPage } from '../../../../src/payments/funding/page-view.ts';
+import { updateUnconfirmed } from '../../../../src/payments/funding/watch-unconfirmed.ts';
 import type { Outsider } from '../../../support/chains.ts';
 import { endAt, readUp, type User, useDepositWorld } from '../../../support/deposits.ts';
 import { endLink } from '../../../support/funding.ts';
@@ -42,7 +42,7 @@ const ask = (atomic: bigint, { id } = user) =>
   );
 const pay = (atomic: bigint) => payer.sendToken({ asset: 'USDC', to: user.address, atomic });
 const statusOf = async (id: string) => (await findLink(db, id, user.id)).status;
-const lookNow = async () => look(db, chains.network(chain), await listOpenLinks(db, chain));
+const lookNow = async () => updateUnconfirmed(db, chains.network(chain), await listOpenLinks(db, chain));
 const pageOf = async (id: string) => {
   const view = await findFundingPage(db, secrets, await tokenOf(db, secrets, id));
   if (view === undefined) throw new Error('there is no such page');
@@ -88,7 +88,7 @@ describe('what the chain shows before it is final', () => {
     const [held] = await listHeld(db);
     await releaseHeld(db, held?.id ?? '');
     const { ledger, log } = world;
-    await lookAtHeld({ db, ledger, logger: log.logger, onDeposits: completeLinks }, chains.network(chain));
+    await checkHeldDeposits({ db, ledger, logger: log.logger, onDeposits: completeLinks }, chains.network(chain));
     expect(await statusOf(link)).toBe('completed');
     expect(await pageOf(link)).toMatchObject({ arriving: [], completion: { txHash } });
   });

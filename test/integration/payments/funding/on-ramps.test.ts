@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Hex } from 'viem';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../../../../src/app/read-config.ts';
+import { readSettings } from '../../../../src/app/read-settings.ts';
 import { systemClock } from '../../../../src/kernel/clock.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
@@ -365,23 +365,25 @@ describe('settings', () => {
       'MOONPAY_WEBHOOK_KEY is missing',
       'MOONPAY_URL is unsafe',
     ]) {
-      expect(() => readConfig(half)).toThrow(new RegExp(`^  - ${line}`, 'm'));
+      expect(() => readSettings(half)).toThrow(new RegExp(`^  - ${line}`, 'm'));
     }
-    expect(() => readConfig(live)).toThrow(/^(?!.*(COINBASE|MOONPAY))/s);
+    expect(() => readSettings(live)).toThrow(/^(?!.*(COINBASE|MOONPAY))/s);
   });
 
   test('are refused where they cannot be right, without repeating a secret', () => {
-    expect(() => readConfig({ COINBASE_ONRAMP_KEY_SECRET: 'hunter2' })).toThrow(
+    expect(() => readSettings({ COINBASE_ONRAMP_KEY_SECRET: 'hunter2' })).toThrow(
       /^(?!.*hunter2)COINBASE_ONRAMP_KEY_SECRET must be/,
     );
-    expect(() => readConfig({ MOONPAY_SECRET_KEY: 'pk_hunter2' })).toThrow(/^(?!.*hunter2)MOONPAY_SECRET_KEY must be/);
-    expect(() => readConfig({ MOONPAY_API_KEY: 'pk_1' })).toThrow('MoonPay is half set up');
+    expect(() => readSettings({ MOONPAY_SECRET_KEY: 'pk_hunter2' })).toThrow(
+      /^(?!.*hunter2)MOONPAY_SECRET_KEY must be/,
+    );
+    expect(() => readSettings({ MOONPAY_API_KEY: 'pk_1' })).toThrow('MoonPay is half set up');
   });
 
   test('never let a sandbox send people to those who take real money', () => {
     const { COINBASE_ONRAMP_URL: _, ...keys } = coinbase.env;
-    expect(() => readConfig(keys)).toThrow('takes real cards');
+    expect(() => readSettings(keys)).toThrow('takes real cards');
     const { MOONPAY_URL: __, ...others } = moonPay.env;
-    expect(() => readConfig(others)).toThrow('takes real cards');
+    expect(() => readSettings(others)).toThrow('takes real cards');
   });
 });

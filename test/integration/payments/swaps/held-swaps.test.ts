@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
 import { type Amount, amountOf } from '../../../../src/money/amount.ts';
 import { homeChain } from '../../../../src/money/catalogue.ts';
+import { checkHeldDeposits } from '../../../../src/payments/deposits/check-held-deposits.ts';
 import { listHeld, releaseHeld } from '../../../../src/payments/deposits/held-deposit.ts';
-import { lookAtHeld } from '../../../../src/payments/deposits/look-at-held.ts';
 import { oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import { endLeases, readUp, type User } from '../../../support/deposits.ts';
 import { useSwapWorld } from '../../../support/swaps.ts';
@@ -44,7 +44,7 @@ test('what a swap pays is credited when it is in the books, and not on the word 
 
   await releaseHeld(db, held[0]?.id ?? '');
   const { ledger, log } = deposits;
-  await lookAtHeld({ db, ledger, logger: log.logger }, chains.network(homeChain));
+  await checkHeldDeposits({ db, ledger, logger: log.logger }, chains.network(homeChain));
   await world.advance(id);
   expect((await look(id)).status).toBe('completed');
   expect(await world.balance(user, 'ETH')).toBe(held[0]?.arrival.atomic);

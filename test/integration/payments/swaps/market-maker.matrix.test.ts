@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { marketMaker } from '../../../../sandbox/cctp/accounts.ts';
+import { marketMaker } from '../../../../sandbox/accounts.ts';
 import { startLocalChains } from '../../../../sandbox/chains/local-chains.ts';
-import { bringBackPrices } from '../../../../sandbox/uniswap/bring-back-prices.ts';
+import { correctPrices } from '../../../../sandbox/uniswap/market-maker.ts';
 import { pools } from '../../../../sandbox/uniswap/pools.ts';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { startChains, type TestChains, useChains } from '../../../support/chains.ts';
@@ -26,7 +26,7 @@ function look(running: TestChains = chains): Promise<number> {
   const ask = async (call: { method: string; params: readonly unknown[] }) => ({
     result: await running.rpc('MATIC', call.method, call.params),
   });
-  return bringBackPrices({
+  return correctPrices({
     id: 'MATIC',
     request: ask,
     async requestAll(calls) {

@@ -8,7 +8,7 @@ import { createSecrets } from '../../../../src/kernel/secrets/secrets.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import { swapFee } from '../../../../src/money/fees.ts';
 import { type Market, MarketUnreachable } from '../../../../src/money/market.ts';
-import { describeSwap } from '../../../../src/payments/swaps/answer.ts';
+import { describeSwap } from '../../../../src/payments/swaps/response.ts';
 import type { Swap } from '../../../../src/payments/swaps/swap.ts';
 import type { SwapToken } from '../../../../src/payments/swaps/tokens.ts';
 import type { User } from '../../../support/deposits.ts';

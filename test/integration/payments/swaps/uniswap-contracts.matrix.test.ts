@@ -11,7 +11,7 @@ import {
   toHex,
 } from 'viem';
 import { describe, expect, test } from 'vitest';
-import { marketMaker } from '../../../../sandbox/cctp/accounts.ts';
+import { marketMaker } from '../../../../sandbox/accounts.ts';
 import { readArtifact } from '../../../../sandbox/chains/contract-code.ts';
 import { mapped } from '../../../../sandbox/compiled-contracts.ts';
 import { positionManager } from '../../../../sandbox/uniswap/place-uniswap.ts';

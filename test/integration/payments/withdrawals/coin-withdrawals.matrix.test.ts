@@ -3,7 +3,7 @@ import { type Hex, toHex } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { uniswap } from '../../../../src/chains/abi.ts';
-import { readLeftWithinHour } from '../../../../src/custody/limits/hourly-limit.ts';
+import { readSentWithinHour } from '../../../../src/custody/limits/hourly-limit.ts';
 import { reconcile } from '../../../../src/custody/reserves/reconcile.ts';
 import { listSteps } from '../../../../src/custody/steps/chain-step.ts';
 import { addFloat } from '../../../../src/custody/treasury/add-float.ts';
@@ -150,13 +150,13 @@ test('native coin that is unwrapped and then paid has one place in the hour', as
   await deposit(user, 'MATIC', whole);
   await sweep();
   const { id } = await withdraw(user, 'MATIC', { gross: whole, to });
-  const perHour = (await readLeftWithinHour(db)) + coinValue;
+  const perHour = (await readSentWithinHour(db)) + coinValue;
   for (let round = 0; round < 20 && (await look(id)).finishedAt === null; round++) {
     await coinWorld.advance(id, { perHour });
     await coinWorld.read();
   }
   expect((await look(id)).status).toBe('complete');
-  expect(await readLeftWithinHour(db)).toBe(perHour);
+  expect(await readSentWithinHour(db)).toBe(perHour);
 });
 
 test('native coin that a release has unwrapped which counted no hours is not held by the hour', {

@@ -6,7 +6,7 @@ import { createPublicClient, createWalletClient, getAddress, type Hex, http, par
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { polygon } from 'viem/chains';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { mintAccount } from '../../../../sandbox/cctp/accounts.ts';
+import { mintAccount } from '../../../../sandbox/accounts.ts';
 import { connectLocalChains, type LocalChains } from '../../../../sandbox/chains/local-chains.ts';
 import { tokenAbi } from '../../../../src/chains/abi.ts';
 import { houseWallet } from '../../../../src/custody/wallets/house-wallets.ts';

@@ -15,8 +15,8 @@ import {
   merchantsOf,
   unsealOrdersSecret,
 } from '../../../../src/shopping/merchants/find-merchant.ts';
-import { lookAtDomain, proveDomain } from '../../../../src/shopping/merchants/prove-domain.ts';
-import { giveUpDomain, registerDomain } from '../../../../src/shopping/merchants/register-domain.ts';
+import { checkDomain, proveDomain } from '../../../../src/shopping/merchants/prove-domain.ts';
+import { registerDomain, releaseDomain } from '../../../../src/shopping/merchants/register-domain.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { createOwners, fund } from '../../../support/ledger.ts';
 
@@ -67,7 +67,7 @@ async function prove({ id, handle }: Owner, domain: string): Promise<void> {
   await db.transaction((tx) => registerDomain(tx, secrets, { accountId: id, domain, ordersUrl: undefined }));
   const website = { origin: `https://${domain}`, name: domain };
   const caller = { accountId: id, handle };
-  const proved = await lookAtDomain({ db, lookForProof: async () => undefined }, caller, website);
+  const proved = await checkDomain({ db, lookForProof: async () => undefined }, caller, website);
   await db.transaction((tx) => proveDomain(tx, ledger, { accountId: id, ...proved }));
 }
 
@@ -126,7 +126,7 @@ describe('the operator', () => {
     expect(await findOwnMerchant(db, merchant.id, 'closed.com')).toMatchObject({ status: 'disabled' });
     expect(await paywright('show', 'closed.com')).toMatch(/state +disabled by the operator/);
     // Nor does giving it up and proving it anew.
-    await db.transaction((tx) => giveUpDomain(tx, ledger, { accountId: merchant.id, domain: 'closed.com' }));
+    await db.transaction((tx) => releaseDomain(tx, ledger, { accountId: merchant.id, domain: 'closed.com' }));
     await prove(merchant, 'closed.com');
     expect((await findMerchant(db, 'closed.com'))?.state).toBe('disabled');
     expect(await paywright('enable', 'closed.com')).toBe('closed.com takes orders now.');
@@ -149,7 +149,7 @@ describe('the operator', () => {
   test('is asked whose it is when it enables what was given up', async () => {
     const [first, second] = [owner(2), owner(3)];
     await prove(first, 'given-up.com');
-    await db.transaction((tx) => giveUpDomain(tx, ledger, { accountId: first.id, domain: 'given-up.com' }));
+    await db.transaction((tx) => releaseDomain(tx, ledger, { accountId: first.id, domain: 'given-up.com' }));
     expect(await paywright('show', 'given-up.com')).toMatch(/state +disabled by its owner, who gave it up/);
     await expect(paywright('enable', 'given-up.com')).rejects.toThrow('Name the new owner with --account.');
     expect((await findMerchant(db, 'given-up.com'))?.state).toBe('disabled');

@@ -3,7 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createLogger } from '../../../../src/kernel/log/logger.ts';
 import { createLedger } from '../../../../src/ledger/ledger.ts';
 import { addOrderCommands } from '../../../../src/shopping/orders/commands.ts';
-import { shopSays } from '../../../../src/shopping/orders/shop-says.ts';
+import { quoteShop } from '../../../../src/shopping/orders/shop-says.ts';
 import { useOrders } from '../../../support/orders.ts';
 import {
   complete,
@@ -96,7 +96,7 @@ describe('why a shop refuses reaches the buyer', () => {
     const before = await balance();
     shop.hooks.create = () => ({ status, body });
     const early = (await buy()).body;
-    const said = reason.startsWith('The shop') ? reason : shopSays(reason);
+    const said = reason.startsWith('The shop') ? reason : quoteShop(reason);
     expect([early.code, early.detail]).toEqual([code, `${said} Nothing was charged.`]);
     shop.hooks = { complete: () => ({ status: status === 409 ? 400 : status, body }) };
     const late = (await buy()).body;

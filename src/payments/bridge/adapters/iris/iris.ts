@@ -22,7 +22,7 @@ export async function takeTurn(db: Queryable): Promise<number | undefined> {
 }
 
 /** Pauses all instances. */
-export async function leaveAlone(db: Queryable, ms: number): Promise<void> {
+export async function pauseRequests(db: Queryable, ms: number): Promise<void> {
   await db.query(
     'UPDATE attestation_turns SET next_at = greatest(next_at, clock_timestamp() + make_interval(secs => $1 / 1000.0))',
     [ms],
@@ -96,7 +96,7 @@ async function readAnswer(db: Queryable, response: Response): Promise<Attestatio
     await response.body?.cancel().catch(() => {});
     const seconds = Number(response.headers.get('retry-after'));
     const waitMs = seconds > 0 ? Math.min(seconds * 1_000, punishedMs) : punishedMs;
-    await leaveAlone(db, waitMs);
+    await pauseRequests(db, waitMs);
     throw new AttestationTrouble('the attestation service was asked too often', waitMs);
   }
   const text = await readText(response);

@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../orders/checkout.ts';
-import { shopSays } from '../../../orders/shop-says.ts';
+import { quoteShop } from '../../../orders/shop-says.ts';
 import { MerchantTrouble } from '../../../search/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
-import { isSentToOurs, nameOfOurs, needsAddress, type SentDestination, shippingOf } from './our-destination.ts';
-import { readRefusal, readRefusalWithout, readSession, type Session } from './read-session.ts';
+import {
+  needsAddress,
+  ourDestinationId,
+  type SentDestination,
+  shippingOf,
+  shipsToOurDestination,
+} from './our-destination.ts';
+import { readRefusal, readRefusalWithoutSession, readSession, type Session } from './read-session.ts';
 
 const timeoutMs = 6_000;
 
@@ -73,10 +79,10 @@ async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<
     const said = textOf(fieldsOf(json)['content']);
     throw new MerchantTrouble(
       'unreachable',
-      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` ${shopSays(said)}`}`,
+      `The shop is busy or in trouble, and could not begin the order.${said === undefined ? '' : ` ${quoteShop(said)}`}`,
     );
   }
-  return { state: 'refused', ...readRefusalWithout(reply) };
+  return { state: 'refused', ...readRefusalWithoutSession(reply) };
 }
 
 function mayGoOn({ status }: Session): boolean {
@@ -93,7 +99,7 @@ function method(session: Session, sent: SentDestination, groups?: readonly objec
   const shipping = shippingOf(session);
   const id = textOf(shipping['id']);
   const lineIds = listOf(session.fields['line_items']).flatMap((line) => textOf(fieldsOf(line)['id']) ?? []);
-  const destination = { ...sent, id: nameOfOurs(shipping, sent) ?? sent.id };
+  const destination = { ...sent, id: ourDestinationId(shipping, sent) ?? sent.id };
   return {
     ...(id !== undefined && { id }),
     type: 'shipping',
@@ -168,7 +174,7 @@ function conclude(place: CheckoutPlace, session: Session, { request, sent }: Con
   if (total === undefined) {
     throw new MerchantTrouble('not_offered', 'What the shop asks for does not add up, so nothing was ordered.');
   }
-  if (needsAddress(session) && !isSentToOurs(session, sent)) {
+  if (needsAddress(session) && !shipsToOurDestination(session, sent)) {
     return { state: 'address_not_taken', why: 'not_selected', continueUrl };
   }
   return { state: 'ready', checkout, total };

@@ -25,7 +25,7 @@ export function shippingOf(session: Session): Fields {
 }
 
 /** The shop's id for our destination, because shops may rename it. Undefined if the shop does not list it. */
-export function nameOfOurs(method: Fields, sent: SentDestination): string | undefined {
+export function ourDestinationId(method: Fields, sent: SentDestination): string | undefined {
   const ours = listOf(method['destinations'])
     .map(fieldsOf)
     .filter((one) => isOurs(one, sent))
@@ -39,7 +39,7 @@ export function nameOfOurs(method: Fields, sent: SentDestination): string | unde
  * Whether the checkout ships everything to our destination. A checkout that is ready may be for pickup, or go to an address that
  * the shop had on file.
  */
-export function isSentToOurs(session: Session, sent: SentDestination): boolean {
+export function shipsToOurDestination(session: Session, sent: SentDestination): boolean {
   const lines = listOf(session.fields['line_items']).flatMap((line) => textOf(fieldsOf(line)['id']) ?? []);
   const chosen = methodsOf(session).filter((method) => covers(method, lines) && destinationOf(method) !== undefined);
   return (

@@ -1,5 +1,5 @@
 import type { CheckoutTotal, RefusalKind, ShopAnswer } from '../../../orders/checkout.ts';
-import { safeLink, shopSays } from '../../../orders/shop-says.ts';
+import { quoteShop, safeLink } from '../../../orders/shop-says.ts';
 import { readCurrency } from '../../../search/price.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import type { ShopReply } from './call-shop.ts';
@@ -85,7 +85,7 @@ export function readRefusal(
   const [first] = errors;
   if (first === undefined) return { why: 'refused', reason: 'The shop did not take the order, and did not say why.' };
   const reason = (fallback: string, { content }: Pick<ShopMessage, 'content'> = first) =>
-    content === '' ? fallback : shopSays(content);
+    content === '' ? fallback : quoteShop(content);
   const unavailable = errors.find(({ code }) => soldOut.has(code));
   if (unavailable !== undefined) return { why: 'sold_out', reason: reason('The shop has none left.', unavailable) };
   const undeliverable = errors.find(({ code }) => code === 'address_undeliverable');
@@ -141,7 +141,7 @@ export function readAnswer(
 }
 
 /** The refusal in a response without a checkout session. */
-export function readRefusalWithout({ status, json }: ShopReply): ReturnType<typeof readRefusal> {
+export function readRefusalWithoutSession({ status, json }: ShopReply): ReturnType<typeof readRefusal> {
   const fields = fieldsOf(json);
   const messages = readMessages(fields).filter(({ code, content }) => code !== '' || content !== '');
   const own = { code: textOf(fields['code']) ?? '', content: textOf(fields['content']) ?? '' };
@@ -159,5 +159,5 @@ function readError(reply: ShopReply, asked: Asked): ShopAnswer {
   const isError = textOf(fieldsOf(fields['ucp'])['status']) === 'error' || status >= 400;
   if (!isError) return { state: 'unknown', why: 'it answered with something that is no checkout' };
   if (asked !== 'complete') return { state: 'unknown', why: `it answered ${status}` };
-  return { state: 'refused', ...readRefusalWithout(reply) };
+  return { state: 'refused', ...readRefusalWithoutSession(reply) };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { useParser } from '../../../../../test/support/parser.ts';
 import { createSigningKey } from '../../../../kernel/signing/signing-key.ts';
 import { describeAgent } from '../../../search/agent.ts';
-import { createRobotsBook } from '../../../search/merchant-site.ts';
+import { createRobotsCache } from '../../../search/merchant-site.ts';
 import { createUcpCheckouts } from './shop-checkouts.ts';
 
 const version = '2026-08-25';
@@ -16,7 +16,7 @@ function sitesWith(profile: object) {
   const checkouts = createUcpCheckouts({
     clock,
     parser,
-    robots: createRobotsBook({ clock }),
+    robots: createRobotsCache({ clock }),
     agent: () => describeAgent('https://pay.example'),
     signingKey: async () => key,
     publicUrl: () => 'https://pay.example',

@@ -1,11 +1,11 @@
 import type { Checkout, CheckoutPlace, ShopAnswer, ShopCheckouts } from '../../../orders/checkout.ts';
-import { createBriefMemory } from '../../../search/brief-memory.ts';
+import { createExpiringCache } from '../../../search/expiring-cache.ts';
 import { type MerchantSite, openSite } from '../../../search/merchant-site.ts';
 import { MerchantTrouble } from '../../../search/merchant-trouble.ts';
 import { credentialType, handlerName, instrumentType } from '../../../search/payment-handler.ts';
 import type { Website } from '../../../search/website.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
-import { isCapable, readProfile, type ShopProfile, servicesOf, spokenProfiles } from '../profile.ts';
+import { isCapable, readProfile, type ShopProfile, servicesOf, supportedProfiles } from '../profile.ts';
 import { beginCheckout } from './begin-checkout.ts';
 import { type CheckoutParts, callShop } from './call-shop.ts';
 import { type Asked, readAnswer } from './read-session.ts';
@@ -18,20 +18,20 @@ const findWithinMs = 6_000;
 
 /** Shops with a UCP checkout over REST. */
 export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
-  const places = createBriefMemory<{ readonly place: CheckoutPlace | undefined }>({
+  const places = createExpiringCache<{ readonly place: CheckoutPlace | undefined }>({
     clock: parts.clock,
     keepMs: keepProfileMs,
     room: 10_000,
   });
 
   // A stranger chooses the site, and the site chooses the size of its keys, so the cache is limited by size.
-  const keys = createBriefMemory<readonly unknown[]>({
+  const keys = createExpiringCache<readonly unknown[]>({
     clock: parts.clock,
     keepMs: keepProfileMs,
     room: 8_000_000,
     weigh: (found) => 1_000 + JSON.stringify(found).length,
   });
-  const freshened = createBriefMemory<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
+  const freshened = createExpiringCache<true>({ clock: parts.clock, keepMs: keepProfileMs, room: 10_000 });
 
   function open(website: Website, holder?: string): Promise<MerchantSite> {
     return openSite({ ...parts, holder }, website, AbortSignal.timeout(findWithinMs));
@@ -39,7 +39,7 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
 
   async function findNow(website: Website): Promise<CheckoutPlace | undefined> {
     const site = await open(website);
-    for await (const profile of spokenProfiles(site)) {
+    for await (const profile of supportedProfiles(site)) {
       const place = placeIn(profile, { handler: handlerName(parts.publicUrl()), domain: website.name });
       if (place !== undefined) return place;
     }

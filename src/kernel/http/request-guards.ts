@@ -1,0 +1,298 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { type Clock, monotonicClock } from '../clock.ts';
+import type { RateLimiter } from '../rate-limit/limiter.ts';
+import type { RateLimits } from '../rate-limit/rate-limits.ts';
+import { clientAddress } from './client-address.ts';
+import type { Caller, RequestCount } from './define-route.ts';
+import {
+  applyDecision,
+  applyRefusal,
+  type Counted,
+  countRequest,
+  type Limited,
+  limitsOfAddress,
+  limitsOfCaller,
+  limitsOfNotifications,
+  limitsOfPages,
+  limitsOfSignatures,
+  refuseWithoutRoom,
+  tooManyRequests,
+} from './rate-limits.ts';
+
+const mostRemembered = 10_000;
+
+/**
+ * Remembers addresses and networks that sent an unknown key while already over their rate limit. Until their limit
+ * resets, uncached keys from there are not looked up, so guessing keys costs no queries.
+ */
+interface UnknownKeyGuard {
+  /**
+   * Throws the 429 while one of these buckets is closed. At most one minute's limit of lookups runs at once and the
+   * rest wait; otherwise all keys that arrive before the first refusal would be looked up.
+   */
+  admit(limited: readonly Limited[]): void | Promise<void>;
+  note(counted: Counted): void;
+  /** Call it once per admitted request, when its lookup is done. */
+  leave(limited: readonly Limited[]): void;
+}
+
+interface Lookups {
+  underWay: number;
+  readonly waiting: (() => void)[];
+}
+
+function createUnknownKeyGuard(clock: Clock): UnknownKeyGuard {
+  const closed = new Map<string, { readonly until: number; readonly limit: number }>();
+  const lookups = new Map<string, Lookups>();
+
+  function refuseClosed(limited: readonly Limited[]): void {
+    for (const { bucket } of limited) {
+      const found = closed.get(bucket);
+      if (found === undefined) continue;
+      const resetMs = found.until - clock.now();
+      if (resetMs > 0) throw tooManyRequests(found.limit, resetMs);
+      closed.delete(bucket);
+    }
+  }
+
+  async function waitForTurn({ waiting }: Lookups, limited: readonly Limited[]): Promise<void> {
+    await new Promise<void>((resolve) => void waiting.push(resolve));
+    try {
+      refuseClosed(limited);
+    } catch (error) {
+      leave(limited);
+      throw error;
+    }
+  }
+
+  function leave(limited: readonly Limited[]): void {
+    const bucket = limited.at(-1)?.bucket ?? '';
+    const found = lookups.get(bucket);
+    if (found === undefined) return;
+    const next = found.waiting.shift();
+    if (next !== undefined) next();
+    else if (--found.underWay === 0) lookups.delete(bucket);
+  }
+
+  return {
+    admit(limited) {
+      refuseClosed(limited);
+      // The widest network, so that many addresses in it do not multiply the limit.
+      const { bucket, limit } = limited.at(-1) ?? { bucket: '', limit: 0 };
+      if (limit === 0) return undefined;
+      const found = lookups.get(bucket) ?? { underWay: 0, waiting: [] };
+      lookups.set(bucket, found);
+      if (found.underWay >= limit) return waitForTurn(found, limited);
+      found.underWay++;
+      return undefined;
+    },
+    leave,
+    note({ bucket, limit, decision }) {
+      if (decision.allowed) return;
+      const [first] = closed.keys();
+      if (closed.size >= mostRemembered && first !== undefined) closed.delete(first);
+      closed.set(bucket, { until: clock.now() + decision.resetMs, limit });
+    },
+  };
+}
+
+/** A request with a bearer token, as `Authenticate` sees it. */
+export interface KeyLookup {
+  mayAsk(): void | Promise<void>;
+  address(): string;
+}
+
+/**
+ * Finds the caller of a bearer token. A cached key or a malformed token is answered at once. Otherwise it looks the
+ * key up in the database after `mayAsk` returns; if `mayAsk` throws, there is no lookup.
+ */
+export type Authenticate = (token: string, visit: KeyLookup) => Caller | undefined | Promise<Caller | undefined>;
+
+interface DoorOptions {
+  readonly config: { readonly rateLimits: RateLimits };
+  readonly authenticate: Authenticate;
+  readonly limiter: RateLimiter;
+}
+
+type Next = (error?: Error) => void;
+
+/** The onRequest hook of the API: finds the caller and counts the request against its rate limit. */
+export function createApiGuard({ config, authenticate, limiter }: DoorOptions): onRequestHookHandler {
+  const { rateLimits } = config;
+  const invented = createUnknownKeyGuard(monotonicClock);
+
+  return (request, reply, next) => {
+    if (request.method === 'OPTIONS') {
+      next();
+      return;
+    }
+    const token = bearerToken(request);
+    let asking: readonly Limited[] | undefined;
+    const mayAsk = () => {
+      const limited = limitsOfAddress(rateLimits, addressOf(request));
+      const admitted = () => {
+        asking = limited;
+      };
+      const turn = invented.admit(limited);
+      return turn instanceof Promise ? turn.then(admitted) : admitted();
+    };
+    const done: Next = (error) => {
+      if (asking !== undefined) invented.leave(asking);
+      asking = undefined;
+      next(error);
+    };
+    // Callbacks instead of promises: with a cached key and no Redis, the whole hook runs synchronously.
+    whenSettled(
+      () => (token === undefined ? undefined : authenticate(token, { mayAsk, address: () => addressOf(request) })),
+      done,
+      (caller) => {
+        request.caller = caller;
+        if (countsItself(request)) {
+          done();
+          return;
+        }
+        const limited =
+          caller === undefined
+            ? limitsOfAddress(rateLimits, addressOf(request))
+            : limitsOfCaller(rateLimits, countedAs(request, caller), () => addressOf(request));
+        whenSettled(
+          () => countRequest(limiter, limited),
+          done,
+          (counted) => {
+            if (counted !== undefined && caller === undefined && token !== undefined) {
+              invented.note(counted);
+            }
+            if (counted !== undefined) applyDecision(reply, counted);
+            done();
+          },
+        );
+      },
+    );
+  };
+}
+
+/** For incoming notifications, such as a wallet provider's: only invalid ones count, against the sender's address. */
+export const countsFailures = { config: { countsFailures: true } } as const;
+
+/** The onRequest hook for everything outside the API, except the health check of load balancers. */
+export function createPageGuard({ config, limiter }: DoorOptions): onRequestHookHandler {
+  return (request, _reply, done) => {
+    if (isCountedByFailures(request)) {
+      whenSettled(
+        () => refuseWithoutRoom(limiter, limitsOfNotifications(config.rateLimits, addressOf(request))),
+        (error) => {
+          // The request is refused unread, so it is not a failure to count.
+          request.isCounted = true;
+          done(error);
+        },
+        () => done(),
+      );
+      return;
+    }
+    if (/^\/(?:api(?:[/?]|$)|health(?:\?|$))/.test(request.url)) {
+      done();
+      return;
+    }
+    const limited = limitsOfPages(config.rateLimits, addressOf(request));
+    whenSettled(
+      () => countRequest(limiter, limited),
+      done,
+      (counted) => {
+        if (counted !== undefined) applyRefusal(counted);
+        done();
+      },
+    );
+  };
+}
+
+/** Counts a request that its route counts itself. Does nothing if the request was already counted. */
+export function countInRoute(
+  { config, limiter }: DoorOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): RequestCount {
+  const count = async (limited: readonly Limited[]) => {
+    if (!countsItself(request)) return undefined;
+    request.isCounted = true;
+    const counted = await countRequest(limiter, limited);
+    if (counted !== undefined) applyDecision(reply, counted);
+    return counted;
+  };
+  return {
+    trial: async () => {
+      const counted = await count(limitsOfSignatures(config.rateLimits, addressOf(request)));
+      // The trial passed; the request still has to be counted against its actual sender.
+      request.isCounted = false;
+      return async () => counted?.decision.giveBack();
+    },
+    payer: async (payer, limit) => void (await count([{ bucket: `payer:${payer.toLowerCase()}`, limit }])),
+    shop: async (domain, limit) => void (await count([{ bucket: `shop:${domain}`, limit }])),
+    address: async () => {
+      const limitsOf = isCountedByFailures(request) ? limitsOfNotifications : limitsOfAddress;
+      const counted = await count(limitsOf(config.rateLimits, addressOf(request)));
+      return async () => counted?.decision.giveBack();
+    },
+  };
+}
+
+/**
+ * Counts a request against its address when it failed before its route could count it, such as one with a malformed
+ * body. Returns the 429 if the limit is exceeded.
+ */
+export async function countFailedRequest(
+  options: DoorOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Error | undefined> {
+  if (request.isCounted || !countsItself(request)) return undefined;
+  try {
+    await countInRoute(options, request, reply).address();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/**
+ * Whether the route counts this request itself: it carries a payment or a signature, and no key. A request with an
+ * unknown key is counted in the hook, because looking up the key already cost a query.
+ */
+function countsItself(request: FastifyRequest): boolean {
+  if (isCountedByFailures(request)) return true;
+  const { countsThemselves } = (request.routeOptions.config ?? {}) as { readonly countsThemselves?: readonly string[] };
+  return (
+    countsThemselves?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
+  );
+}
+
+function isCountedByFailures({ routeOptions: { config } }: FastifyRequest): boolean {
+  return (config as { readonly countsFailures?: true } | undefined)?.countsFailures === true;
+}
+
+/**
+ * Requests count against the account. A route that revokes all keys counts against the calling key, so that a stolen
+ * key cannot use up the owner's limit.
+ */
+function countedAs(request: FastifyRequest, caller: Caller): Caller {
+  const { countsKeys } = request.routeOptions.config as { readonly countsKeys?: true };
+  return countsKeys === true ? { ...caller, bucket: `key:${caller.keyId}` } : caller;
+}
+
+function bearerToken({ headers: { authorization } }: FastifyRequest): string | undefined {
+  return authorization === undefined ? undefined : /^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1];
+}
+
+export function addressOf({ ip, socket }: FastifyRequest): string {
+  return clientAddress(ip, socket.remoteAddress);
+}
+
+/** Continues synchronously with a value and later with a promise. Errors go to `fail`. */
+function whenSettled<T>(value: () => T | Promise<T>, fail: Next, next: (value: T) => void): void {
+  try {
+    const found = value();
+    if (found instanceof Promise) found.then(next).catch(fail);
+    else next(found);
+  } catch (error) {
+    fail(error as Error);
+  }
+}
