@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUnencrypted } from './plain-http.ts';
+import { isPlainHttp } from './plain-http.ts';
 
 test.each([
   ['https://polygon.example.com/key', false],
@@ -13,5 +13,5 @@ test.each([
   ['http://localhost.example.com', true],
   ['http://[2001:db8::1]', true],
 ])('%s', (url, expected) => {
-  expect(isUnencrypted(url)).toBe(expected);
+  expect(isPlainHttp(url)).toBe(expected);
 });
