@@ -8,8 +8,8 @@ const secrets = createSecrets('s'.repeat(32));
 const dayMs = 24 * 60 * 60_000;
 const start = Date.parse('2026-01-15T10:00:00Z');
 const row = {
-  account_id: 7n,
-  key_id: 'key_1',
+  accountId: 7n,
+  keyId: 'key_1',
   handle: 'PA-AAAAAAAA',
   tier: 'free',
   scopes: ['read'],

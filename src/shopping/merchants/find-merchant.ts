@@ -36,8 +36,8 @@ export async function listOwnMerchants(
   const { rows } = await db.query<OwnMerchant>(
     `WITH own AS (${select})
      SELECT * FROM own
-      WHERE $3::text IS NULL OR ("createdAt", domain) < (SELECT "createdAt", domain FROM own WHERE domain = $3)
-      ORDER BY "createdAt" DESC, domain DESC LIMIT $2`,
+      WHERE $3::text IS NULL OR (created_at, domain) < (SELECT created_at, domain FROM own WHERE domain = $3)
+      ORDER BY created_at DESC, domain DESC LIMIT $2`,
     [accountId, limit + 1, cursor ?? null],
   );
   return rows;

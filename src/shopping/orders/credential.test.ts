@@ -10,7 +10,7 @@ const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)];
 /** A database with only this token's hash. */
 const knowing = (token: string): Queryable => ({
   query: async <Row extends pg.QueryResultRow>() =>
-    ({ rows: [{ token_hash: createHash('sha256').update(token).digest() }] }) as unknown as pg.QueryResult<Row>,
+    ({ rows: [{ tokenHash: createHash('sha256').update(token).digest() }] }) as unknown as pg.QueryResult<Row>,
 });
 
 it('is sent again as it was issued, also when the secret was replaced meanwhile', async () => {

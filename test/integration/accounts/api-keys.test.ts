@@ -326,7 +326,8 @@ describe('ending keys', () => {
       BEGIN
         IF (SELECT count(*) FROM now_ended) > 5500 THEN RAISE EXCEPTION 'too many at once'; END IF;
         RETURN NULL;
-      END $$;
+      END $$`);
+    await db().query(`
       CREATE TRIGGER refuse_many AFTER UPDATE ON api_keys REFERENCING NEW TABLE AS now_ended
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`);
     const owner = await service.client.register();

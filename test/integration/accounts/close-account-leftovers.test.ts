@@ -46,7 +46,7 @@ describe('what is too little to be moved', () => {
       "SELECT sender_id = $1 AS own, amount::text, recipient_id FROM ledger.postings WHERE type = 'forfeited' AND sender_id = $1",
       [await idOf(account)],
     );
-    expect(rows).toEqual([{ own: true, amount: '1', recipient_id: null }]);
+    expect(rows).toEqual([{ own: true, amount: '1', recipientId: null }]);
     expect((await verifyLedger(db())).problems).toEqual([]);
     const { body } = await service.client.get('/reserves');
     const differences = body.reserves.map(({ difference }: { difference: unknown }) => String(difference));

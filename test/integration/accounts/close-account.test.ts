@@ -58,9 +58,9 @@ test('closing ends all keys and webhooks, erases the person and frees the email'
     name: 'Closed account',
     email: null,
     phone: null,
-    withdrawalAddress: null,
-    shippingAddress: null,
-    passwordHash: '',
+    withdrawal_address: null,
+    shipping_address: null,
+    password_hash: '',
   });
   const id = rows[0]?.['row'].id;
   for (const [table, where] of [

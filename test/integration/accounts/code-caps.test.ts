@@ -197,6 +197,6 @@ describe('tokens for a new password', () => {
     expect(await messagesTo(second.email)).toBe(1);
     // Nobody has proved that mailbox: what is sent there is not the account's to see.
     const { rows } = await db.query('SELECT account_id FROM messages WHERE recipient = $1', [second.email]);
-    expect(rows).toEqual([{ account_id: null }]);
+    expect(rows).toEqual([{ accountId: null }]);
   });
 });

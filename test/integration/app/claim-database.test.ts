@@ -28,7 +28,9 @@ test('a database of another release is refused', async () => {
 
 test('two instances that start together migrate once', async () => {
   await db.query('DELETE FROM schema_migrations');
-  await db.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; DROP SCHEMA IF EXISTS ledger CASCADE');
+  for (const sql of ['DROP SCHEMA public CASCADE', 'CREATE SCHEMA public', 'DROP SCHEMA IF EXISTS ledger CASCADE']) {
+    await db.query(sql);
+  }
   const results = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   expect(results.filter(({ applied }) => applied.length > 0)).toHaveLength(1);
 });

@@ -78,7 +78,9 @@ test('a service goes on with the new secret alone, and whatever was given out un
   const { body: sent } = await before.client.get('/sandbox/messages', ada.key);
   const code = /^\d{6}/.exec(sent.messages[0].text)?.[0];
   const { body: address } = await before.client.get('/circle/deposit-address', ada.key);
-  await expect(rotate(), 'while it seals with the old one').rejects.toThrow('One process seals with the old secret');
+  await expect(rotate(), 'while it seals with the old one').rejects.toThrow(
+    'One process still seals with the old secret',
+  );
   await before.stop();
 
   await rotate();

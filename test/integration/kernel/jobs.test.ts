@@ -37,7 +37,7 @@ describe('a message', () => {
     // That it was sent is written down only afterwards.
     await expect
       .poll(async () => (await db.query('SELECT sealed, sent_at FROM messages')).rows)
-      .toEqual([{ sealed: null, sent_at: expect.any(Date) }]);
+      .toEqual([{ sealed: null, sentAt: expect.any(Date) }]);
     expect(sent).toHaveLength(1);
   });
 

@@ -28,7 +28,8 @@ afterAll(async () => {
   await administer(inject('postgresUrl'), `DROP ROLE ${reader}`);
 });
 beforeEach(async () => {
-  await db.query("DELETE FROM shelf; INSERT INTO shelf VALUES (1, 'tea', 6)");
+  await db.query('DELETE FROM shelf');
+  await db.query("INSERT INTO shelf VALUES (1, 'tea', 6)");
 });
 
 test('the assets and chains of the ledger are those of the code', async () => {

@@ -110,12 +110,12 @@ describe('an order', () => {
     // The shop is owed it like a user, the fee is the house's, and nothing is in flight.
     expect(await owed()).toMatchObject({ users: usdc(199), owed: usdc(200), inTransit: 0n });
     await expectProven('70');
-    const { rows } = await db.query<{ balance: string }>(
+    const { rows } = await db.query<{ balance: bigint }>(
       `SELECT o.balance FROM reserve_owners o JOIN reserve_trees t ON t.id = o.tree_id
         WHERE o.account_id = $1 ORDER BY t.id DESC LIMIT 1`,
       [shop.id],
     );
-    expect(rows).toEqual([{ balance: String(usdc(29)) }]);
+    expect(rows).toEqual([{ balance: usdc(29) }]);
   });
 
   test('stands in history and statement with what it did to the balance, once', async () => {

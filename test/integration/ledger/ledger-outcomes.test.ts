@@ -282,8 +282,8 @@ describe('events', () => {
     await ledger.post(transfer(ada.id, bob.id, 10_000n, events));
     const { rows } = await db.query('SELECT account_id, type, posting_id, created_at FROM ledger.events');
     expect(rows).toHaveLength(1);
-    expect(rows[0]).toMatchObject({ account_id: bob.id, type: 'payment.received' });
-    expect(outcome).toMatchObject({ posting: { postedAt: rows[0]?.['created_at'] } });
+    expect(rows[0]).toMatchObject({ accountId: bob.id, type: 'payment.received' });
+    expect(outcome).toMatchObject({ posting: { postedAt: rows[0]?.['createdAt'] } });
   });
 });
 

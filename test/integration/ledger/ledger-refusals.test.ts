@@ -102,10 +102,10 @@ describe('a balance', () => {
   });
 
   it('of custody is below zero: it mirrors what we hold', async () => {
-    const { rows } = await db.query<{ balance: string }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
+    const { rows } = await db.query<{ balance: bigint }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
       houseAccount('custody', 'USDC'),
     ]);
-    expect(rows).toEqual([{ balance: '-2000' }]);
+    expect(rows).toEqual([{ balance: -2_000n }]);
   });
 });
 

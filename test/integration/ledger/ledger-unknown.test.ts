@@ -121,9 +121,9 @@ describe('what only a newer release knows', () => {
       [id],
     );
     expect(rows).toEqual([
-      { chain: 'MATIC', asset: 'NEWC', total: '10', owed: '10' },
-      { chain: 'MATIC', asset: 'USDC', total: '1999990', owed: '1999990' },
-      { chain: 'NEWCHAIN', asset: 'NEWC', total: '5', owed: '5' },
+      { chain: 'MATIC', asset: 'NEWC', total: 10n, owed: 10n },
+      { chain: 'MATIC', asset: 'USDC', total: 1999990n, owed: 1999990n },
+      { chain: 'NEWCHAIN', asset: 'NEWC', total: 5n, owed: 5n },
     ]);
     const reserves = createReserves({ db, networks: new Map(), logger, clock: systemClock, snapshotMinAgeMs: 0 });
     const proof = await reserves.prove({ accountId: ada, handle });

@@ -170,7 +170,7 @@ describe('funding oneself', () => {
     await expect(impatient.handle(request)).rejects.toMatchObject({
       status: 503,
       code: 'unavailable',
-      message: expect.stringContaining('on its way'),
+      message: expect.stringContaining('is not credited yet'),
     });
     expect((await fund(ada, { amount: 5 }, 'late')).status).toBe(200);
     expect(await balanceOf(ada)).toMatchObject({ USDC: '5' });

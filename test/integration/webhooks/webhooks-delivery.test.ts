@@ -240,7 +240,7 @@ describe('the log of one account', () => {
     );
     expect(left.rows).toEqual([{ count: 20_001, oldest: 'dlv_000001' }]);
     const attempts = await db.query("SELECT delivery_id FROM webhook_attempts WHERE delivery_id LIKE 'dlv_00000%'");
-    expect(attempts.rows).toEqual([{ delivery_id: 'dlv_000001' }]);
+    expect(attempts.rows).toEqual([{ deliveryId: 'dlv_000001' }]);
     await db.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhookId]);
   });
 });

@@ -173,7 +173,7 @@ describe('a webhook', () => {
     expect(next.body).toMatchObject({ webhooks: [{ id: reply.body.id }], nextCursor: null });
     expect(JSON.stringify([reply.body, body, next.body])).not.toContain('hush');
     const stored = await service.database.db.query('SELECT sealed_secret FROM webhooks WHERE id = $1', [reply.body.id]);
-    expect(stored.rows[0]?.['sealed_secret'].toString('latin1')).not.toContain('hush');
+    expect(stored.rows[0]?.['sealedSecret'].toString('latin1')).not.toContain('hush');
 
     const remove = () => service.client.request('DELETE', `/webhooks/${second}`, { key: ada.key });
     expect((await remove()).body).toEqual({ id: second, deleted: true });

@@ -179,7 +179,7 @@ describe('what leaves within an hour', () => {
       status: 'held',
       heldBy: 'hourly_limit',
       heldBecause: 'the hourly limit of 100 USDC is reached',
-      error: expect.stringContaining('It waits for the operator'),
+      error: expect.stringContaining('The service-wide hourly limit'),
     });
     expect(await statusOf(fourth)).toBe('held');
     expect(complaints()).toHaveLength(1);
@@ -426,7 +426,7 @@ describe('a cancellation', () => {
     await advance(one, { screening });
     expect([await statusOf(one), await balanceOf(one)]).toEqual(['cancelled', 100_000_000n]);
     const { rows } = await db.query('SELECT frozen_at FROM accounts WHERE id = $1', [one.owner]);
-    expect(rows).toEqual([{ frozen_at: null }]);
+    expect(rows).toEqual([{ frozenAt: null }]);
     expect(log.lines('error').map(({ msg }) => msg)).toEqual([
       expect.stringContaining('already finished or being sent'),
     ]);

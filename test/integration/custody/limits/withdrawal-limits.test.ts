@@ -417,7 +417,7 @@ test('another default address is mailed to the owner, with the old and the new o
     Array.from({ length: 3 }, () => 'Your withdrawal address was changed'),
   );
   const { body } = await service.client.get('/sandbox/messages', ada.key);
-  expect(JSON.stringify(body)).toContain(`went to ${getAddress(first)} until now`);
+  expect(JSON.stringify(body)).toContain(`withdrawals without an address went to ${getAddress(first)}`);
 });
 
 describe('cancelling', () => {

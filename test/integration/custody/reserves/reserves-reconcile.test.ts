@@ -65,15 +65,17 @@ async function withChange(
   look: () => Promise<void>,
   key = 'id',
 ): Promise<void> {
-  const { rows } = await db.query(`SELECT * FROM ${table} WHERE ${key} = $1`, [id]);
-  const [before] = rows as Record<string, unknown>[];
   const columns = set.split(/, (?=\w+ =)/).map((assignment) => assignment.split(' = ')[0] as string);
+  const { rows } = await db.query(
+    `SELECT ARRAY[${columns.map((column) => `${column}::text`)}] AS before FROM ${table} WHERE ${key} = $1`,
+    [id],
+  );
   await tamper(`UPDATE ${table} SET ${set} WHERE ${key} = $1`, [id]);
   try {
     await look();
   } finally {
     const back = columns.map((column, index) => `${column} = $${index + 2}`).join(', ');
-    await tamper(`UPDATE ${table} SET ${back} WHERE ${key} = $1`, [id, ...columns.map((column) => before?.[column])]);
+    await tamper(`UPDATE ${table} SET ${back} WHERE ${key} = $1`, [id, ...(rows[0]?.['before'] ?? [])]);
   }
 }
 

@@ -379,7 +379,7 @@ test('without gas a sweep waits, says so once, and goes on when there is some', 
   for (let round = 0; round < 3; round++) await sweeper.step();
   expect(log.lines('error')).toEqual([expect.objectContaining({ trouble: expect.stringContaining('GasTankEmpty') })]);
   const { rows } = await db.query("SELECT waits_for FROM sweeps WHERE status = 'signed'");
-  expect(rows).toEqual([{ waits_for: expect.stringContaining('too little MATIC to sweep') }]);
+  expect(rows).toEqual([{ waitsFor: expect.stringContaining('too little MATIC to sweep') }]);
   await fillGas();
   await sweepUp(sweeper);
   expect((await treasuryHolds()) - before).toBe(200n);

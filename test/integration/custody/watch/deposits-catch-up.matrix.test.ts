@@ -22,11 +22,11 @@ async function depositUnseen(chain: ChainId, users: readonly User[], emptyBlocks
 
 /** Everybody got what was sent to them, once. */
 async function expectCredited(chain: ChainId, users: readonly User[]): Promise<void> {
-  const { rows } = await db.query<{ id: bigint; balance: string }>(
+  const { rows } = await db.query<{ id: bigint; balance: bigint }>(
     'SELECT owner_id AS id, balance FROM ledger.accounts WHERE id = ANY ($1) ORDER BY owner_id',
     [users.map(({ id }) => userAccount(id, 'USDC', chain))],
   );
-  expect(rows).toEqual(users.map(({ id }) => ({ id, balance: String(id) })));
+  expect(rows).toEqual(users.map(({ id }) => ({ id, balance: id })));
 }
 
 async function begin(chain: ChainId): Promise<void> {

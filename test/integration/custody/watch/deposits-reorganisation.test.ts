@@ -100,7 +100,7 @@ describe('a reorganisation that is deeper than the confirmations', () => {
     expect(await world.balance(user)).toBe(50n);
     const { blockNumber } = await chains.network(chain).client.getTransactionReceipt({ hash });
     const { rows } = await db.query('SELECT block_number FROM deposits WHERE tx_hash = $1', [hash]);
-    expect(rows).toEqual([{ block_number: blockNumber }]);
+    expect(rows).toEqual([{ blockNumber: blockNumber }]);
     expect(errors()).toEqual([expect.objectContaining({ chain, depth: expect.any(Number) })]);
   });
 

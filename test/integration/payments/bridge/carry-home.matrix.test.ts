@@ -102,7 +102,7 @@ describe('what is not worth the gas', () => {
     expect(await bridgesOf(user)).toEqual([]);
     await carrier.deposit('ARB', user, 1n);
     await carrier.carry('ARB', { minimum: 1_000_000n });
-    expect(await bridgesOf(user)).toMatchObject([{ amount: '1000000', status: 'pending' }]);
+    expect(await bridgesOf(user)).toMatchObject([{ amount: 1_000_000n, status: 'pending' }]);
     expect((await carrier.listed(user)).map(({ status }) => status)).toEqual(Array(3).fill('on_its_way'));
     expect(await carrier.claims(user)).toEqual([]);
     await carrier.expectWhole();
@@ -265,7 +265,7 @@ test('what cannot be burnt waits again, and is tried again later', { tags: ['mat
   await refuseBurns('ARB', () => carrier.settle());
   const [failed] = await bridgesOf(user);
   expect(failed).toMatchObject({ status: 'failed' });
-  expect(await carrier.listed(user)).toEqual([{ chain: 'ARB', amount: '4', ...waits }]);
+  expect(await carrier.listed(user)).toEqual([{ chain: 'ARB', amount: 4n, ...waits }]);
   expect(await carrier.wallet('ARB', user)).toEqual({ keeps: false, usdc: '0', eurc: null, waiting: '4' });
   expect(await carrier.claims(user)).toEqual(['4 USDC on ARB']);
   expect(await history(user)).toEqual([]);
@@ -278,7 +278,7 @@ test('what cannot be burnt waits again, and is tried again later', { tags: ['mat
   await carrier.carry('ARB');
   await carrier.deposit('ARB', user, 1_000_000n);
   await carrier.carry('ARB');
-  expect(await bridgesOf(user)).toMatchObject([{ status: 'failed' }, { amount: '1000000', status: 'pending' }]);
+  expect(await bridgesOf(user)).toMatchObject([{ status: 'failed' }, { amount: 1_000_000n, status: 'pending' }]);
   await carrier.settle();
   await db.query("UPDATE deposits SET carry_after = carry_after - interval '61 minutes' WHERE account_id = $1", [
     user.id,
@@ -318,18 +318,18 @@ test('more than one message carries goes in several; a single deposit of more wa
   await limit(5_000_000n);
   for (const atomic of [3_000_000n, 6_000_000n, 3_000_000n]) await carrier.deposit('ARB', rich, atomic);
   for (let round = 0; round < 3; round++) await carrier.carry('ARB');
-  expect(await bridgesOf(rich)).toMatchObject([{ amount: '3000000' }, { amount: '3000000' }]);
+  expect(await bridgesOf(rich)).toMatchObject([{ amount: 3_000_000n }, { amount: 3_000_000n }]);
   // The fee on what the one has would be more than all that the other has.
   await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [2_000n]);
   await carrier.deposit('ARB', other, 1_000n);
   // Whoever cannot go now keeps nobody behind from going.
   await carrier.carry('ARB', { pageSize: 1 });
-  expect(await bridgesOf(other)).toMatchObject([{ amount: '1000' }]);
+  expect(await bridgesOf(other)).toMatchObject([{ amount: 1_000n }]);
   await carrier.settle();
   await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [0n]);
   expect(await world.balance(other)).toBe(999n);
   expect(await world.balance(rich)).toBe(5_998_800n);
-  expect(await carrier.listed(rich)).toMatchObject([home, { amount: '6', ...waits }, home]);
+  expect(await carrier.listed(rich)).toMatchObject([home, { amount: 6n, ...waits }, home]);
   await carrier.keep('ARB', rich);
   expect(await carrier.wallet('ARB', rich)).toMatchObject({ usdc: '6', waiting: '0' });
   await limit(burnLimit);
@@ -341,7 +341,7 @@ test('EURC is not bridged: it is at hand where it came', async () => {
   await carrier.deposit('BASE', user, 3_000_000n, 'EURC');
   await carrier.carry('BASE');
   expect(await bridgesOf(user)).toEqual([]);
-  expect(await carrier.listed(user)).toEqual([{ chain: 'BASE', amount: '3', status: 'credited', carriedBy: null }]);
+  expect(await carrier.listed(user)).toEqual([{ chain: 'BASE', amount: 3n, status: 'credited', carriedBy: null }]);
   expect(await carrier.wallet('BASE', user)).toEqual({ keeps: false, usdc: '0', eurc: '3', waiting: '0' });
   expect(await world.balance(user, 'EURC', 'BASE')).toBe(3_000_000n);
   await carrier.expectWhole();

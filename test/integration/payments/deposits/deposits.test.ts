@@ -84,11 +84,11 @@ test('a deposit is credited to the unit, once it is confirmed and not before', a
   );
   expect(rows).toEqual([
     {
-      tx_hash: hash,
+      txHash: hash,
       sender: ada.address,
       address: user.address,
       type: 'deposit',
-      recipient_id: user.id,
+      recipientId: user.id,
       told: hash,
       payer: ada.address,
     },
@@ -206,7 +206,7 @@ test('the house pays a user like anybody, and between its own wallets nothing is
   const { rows } = await db.query('SELECT account_id FROM deposits WHERE address = ANY ($1)', [
     [treasury.address, gas.address],
   ]);
-  expect(rows).toEqual([{ account_id: null }]);
+  expect(rows).toEqual([{ accountId: null }]);
 });
 
 test('a frozen account still receives', async () => {

@@ -254,7 +254,7 @@ describe('a large deposit', () => {
     expect(await world.balance(user)).toBe(large);
     expect(await open()).toEqual([]);
     const { rows } = await db.query('SELECT id, one_node FROM deposits WHERE account_id = $1', [user.id]);
-    expect(rows).toEqual([{ id, one_node: false }]);
+    expect(rows).toEqual([{ id, oneNode: false }]);
     expect(world.log.lines('warn')).toEqual([]);
     await read();
     await look();
@@ -466,6 +466,6 @@ describe('what nobody could decide yet, because one node has not told yet what p
     await tell({ atomic: small, proofs: [] });
     await tell({ atomic: small, proofs: [proof] });
     const { rows } = await db.query('SELECT one_node FROM deposits WHERE tx_hash = $1', [txHash]);
-    expect(rows).toEqual([{ one_node: true }]);
+    expect(rows).toEqual([{ oneNode: true }]);
   });
 });

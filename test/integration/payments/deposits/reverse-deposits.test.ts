@@ -156,7 +156,7 @@ describe('a deposit that the chain has lost', () => {
     await db.query("UPDATE accounts SET frozen_at = '2026-01-02T03:04:05Z' WHERE id = $1", [user.id]);
     expect((await reverse(id)).taken).toEqual(amountOf('USDC', 500n));
     const { rows } = await db.query('SELECT frozen_at FROM accounts WHERE id = $1', [user.id]);
-    expect(rows).toEqual([{ frozen_at: new Date('2026-01-02T03:04:05Z') }]);
+    expect(rows).toEqual([{ frozenAt: new Date('2026-01-02T03:04:05Z') }]);
     await fits();
   });
 
@@ -215,7 +215,7 @@ describe('what is owed for a deposit that was taken back', () => {
       stillOwed: amountOf('USDC', 180n),
     });
     const { rows } = await db.query('SELECT frozen_at FROM accounts WHERE id = $1', [user.id]);
-    expect(rows).toEqual([{ frozen_at: new Date('2026-01-02T03:04:05Z') }]);
+    expect(rows).toEqual([{ frozenAt: new Date('2026-01-02T03:04:05Z') }]);
     expect([await world.balance(user), await owedOn(homeChain)]).toEqual([0n, before + 180n]);
     await fits();
     const own = await equity();

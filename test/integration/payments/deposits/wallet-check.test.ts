@@ -99,7 +99,7 @@ describe('a transfer whose log was never shown is found by what the wallet holds
     await goRound(openCheck({ oneNodeLimit: oneNodeLimit(0) }));
     expect(await world.balance(user)).toBe(0n);
     const { rows } = await db.query('SELECT atomic FROM held_deposits WHERE account_id = $1', [user.id]);
-    expect(rows).toEqual([{ atomic: '5000000' }]);
+    expect(rows).toEqual([{ atomic: 5_000_000n }]);
     log.clear();
     await goRound(openCheck());
     expect(log.lines('warn')).toEqual([]);

@@ -153,7 +153,7 @@ describe('a deposit', () => {
     expect(page.status).toBe(410);
     // It is for no link: who was given this one does not learn of it.
     const text = await page.text();
-    expect(text).toContain('what arrives is added to the balance, also when it comes late');
+    expect(text).toContain('the payment is added to the balance when it arrives, even if it is late');
     expect(text).not.toContain('was added');
   });
 });

@@ -257,7 +257,7 @@ test('a suspicious address holds the withdrawal and freezes the account', async 
   // Its owner is told no more than that; the operator sees why.
   expect(held.error).toBe('The operator is reviewing this withdrawal. Contact the operator.');
   const { rows } = await service.database.db.query('SELECT held_because FROM withdrawals WHERE id = $1', [body.txId]);
-  expect(rows).toEqual([{ held_because: 'the address is on the deny list, line 2' }]);
+  expect(rows).toEqual([{ heldBecause: 'the address is on the deny list, line 2' }]);
   expect(await usdcOf(getAddress(denied))).toBe(0n);
   expect((await withdraw(account, { amount: 1, address: outside() })).body.code).toBe('account_frozen');
 });

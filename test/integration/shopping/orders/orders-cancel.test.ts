@@ -59,7 +59,7 @@ async function pass(orderId: string, deadline: 'expires_at' | 'void_at'): Promis
 const untilItWaits = (orderId: string) =>
   until('it to wait for the shop', async () => {
     const { rows } = await db.query('SELECT waits_for FROM orders WHERE id = $1', [orderId]);
-    return /whether it has the order/.test(String(rows[0]?.['waits_for']));
+    return /whether it has the order/.test(String(rows[0]?.['waitsFor']));
   });
 
 /** What happened to the buyer's balance and to what the shop is owed. */

@@ -159,7 +159,7 @@ describe('a shop whose answer is lost', () => {
       await letExpire(id);
       await until('it to wait for the shop', async () => {
         const { rows } = await world.db.query('SELECT waits_for FROM orders WHERE id = $1', [id]);
-        return /whether it has the order/.test(String(rows[0]?.['waits_for']));
+        return /whether it has the order/.test(String(rows[0]?.['waitsFor']));
       });
       expect((await world.orderOf(id)).status).toBe('pending');
       shop.hooks.look = (session) => complete(session);

@@ -94,7 +94,7 @@ describe('our own delay is no debt of the payer', () => {
     const { rows } = await db.query('SELECT state, gas_cost, hash FROM chain_steps WHERE saga_id = $1', [
       settlement.id,
     ]);
-    expect(rows).toMatchObject([{ state: 'failed', gas_cost: '0', hash: null }]);
+    expect(rows).toMatchObject([{ state: 'failed', gasCost: 0n, hash: null }]);
     expect((await client.get(debtPath(payer))).body).toMatchObject({ debt: '0', uncollected: '0' });
     await expectSound();
   });
