@@ -63,8 +63,11 @@ function nameOf(column: string): string {
   return name;
 }
 
-/** Rows come from the driver as arrays, and become objects with the names of TypeScript. */
-function withNames<Row extends pg.QueryResultRow>(result: pg.QueryArrayResult): pg.QueryResult<Row> {
+/** Rows come from the driver as arrays and become objects with camelCase names. Of several statements in one text the last counts. */
+function withNames<Row extends pg.QueryResultRow>(
+  results: pg.QueryArrayResult | pg.QueryArrayResult[],
+): pg.QueryResult<Row> {
+  const result = [results].flat().at(-1) as pg.QueryArrayResult;
   const names = result.fields.map(({ name }) => nameOf(name));
   const rows = result.rows.map((values) => {
     const row: Record<string, unknown> = {};

@@ -265,7 +265,7 @@ test('what cannot be burnt waits again, and is tried again later', { tags: ['mat
   await refuseBurns('ARB', () => carrier.settle());
   const [failed] = await bridgesOf(user);
   expect(failed).toMatchObject({ status: 'failed' });
-  expect(await carrier.listed(user)).toEqual([{ chain: 'ARB', amount: 4n, ...waits }]);
+  expect(await carrier.listed(user)).toEqual([{ chain: 'ARB', amount: '4', ...waits }]);
   expect(await carrier.wallet('ARB', user)).toEqual({ keeps: false, usdc: '0', eurc: null, waiting: '4' });
   expect(await carrier.claims(user)).toEqual(['4 USDC on ARB']);
   expect(await history(user)).toEqual([]);
@@ -329,7 +329,7 @@ test('more than one message carries goes in several; a single deposit of more wa
   await protocol.operate('ARB', 'tokenMessenger', 'setMinFee', [0n]);
   expect(await world.balance(other)).toBe(999n);
   expect(await world.balance(rich)).toBe(5_998_800n);
-  expect(await carrier.listed(rich)).toMatchObject([home, { amount: 6n, ...waits }, home]);
+  expect(await carrier.listed(rich)).toMatchObject([home, { amount: '6', ...waits }, home]);
   await carrier.keep('ARB', rich);
   expect(await carrier.wallet('ARB', rich)).toMatchObject({ usdc: '6', waiting: '0' });
   await limit(burnLimit);
@@ -341,7 +341,7 @@ test('EURC is not bridged: it is at hand where it came', async () => {
   await carrier.deposit('BASE', user, 3_000_000n, 'EURC');
   await carrier.carry('BASE');
   expect(await bridgesOf(user)).toEqual([]);
-  expect(await carrier.listed(user)).toEqual([{ chain: 'BASE', amount: 3n, status: 'credited', carriedBy: null }]);
+  expect(await carrier.listed(user)).toEqual([{ chain: 'BASE', amount: '3', status: 'credited', carriedBy: null }]);
   expect(await carrier.wallet('BASE', user)).toEqual({ keeps: false, usdc: '0', eurc: '3', waiting: '0' });
   expect(await world.balance(user, 'EURC', 'BASE')).toBe(3_000_000n);
   await carrier.expectWhole();
