@@ -1,10 +1,10 @@
 // Runs the built service and ends it, as a power cut would, at the checkpoint that END_AT names.
 
 import { runPaywright } from '../../dist/src/app/main.js';
-import { readConfig } from '../../dist/src/app/read-config.js';
+import { readSettings } from '../../dist/src/app/read-settings.js';
 import { createLogger } from '../../dist/src/kernel/log/logger.js';
 
-const config = readConfig(process.env);
+const config = readSettings(process.env);
 // A process that is killed while it asks a seller leaves a lease as long as the timeout, which the next one waits out.
 const purchases = { ...config.settings.get('purchases'), timeoutMs: 8_000 };
 
