@@ -10,6 +10,11 @@ export interface Amount {
   readonly atomic: Atomic;
 }
 
+/** The row of a table that keeps one asset, and these amounts as whole numbers of its smallest unit. */
+export type Stored<Thing, Amounts extends keyof Thing> = Omit<Thing, Amounts> & { readonly asset: Asset } & {
+  readonly [Name in Amounts]: bigint | Extract<Thing[Name], null>;
+};
+
 export function amountOf(asset: Asset, atomic: bigint): Amount {
   return { asset, atomic: atomic as Atomic };
 }

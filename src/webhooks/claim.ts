@@ -24,14 +24,7 @@ const webhooksPerStep = 500;
  * index, so its cost does not depend on the number of pending deliveries.
  */
 export async function findDueWebhooks(db: Queryable, after: string): Promise<DueWebhooks> {
-  const { rows } = await db.query<{
-    id: string;
-    accountId: bigint | null;
-    url: string;
-    sealedSecret: Buffer | null;
-    status: WebhookStatus;
-    act: boolean;
-  }>(
+  const { rows } = await db.query<DueWebhook & { readonly act: boolean }>(
     `WITH RECURSIVE waiting (webhook_id, step) AS (
        SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.webhook_id > $1
                 ORDER BY d.webhook_id LIMIT 1), 1
@@ -39,7 +32,7 @@ export async function findDueWebhooks(db: Queryable, after: string): Promise<Due
        SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.webhook_id > w.webhook_id
                 ORDER BY d.webhook_id LIMIT 1), w.step + 1
          FROM waiting w WHERE w.webhook_id IS NOT NULL AND w.step < $2)
-     SELECT n.webhook_id AS id, w.account_id, w.url, w.sealed_secret, coalesce(w.status, 'deleted') AS status,
+     SELECT n.webhook_id AS id, coalesce(w.account_id, 0) AS account_id, w.url, w.sealed_secret, coalesce(w.status, 'deleted') AS status,
             w.status IS DISTINCT FROM 'active' OR EXISTS (
               SELECT FROM webhook_deliveries d
                WHERE d.webhook_id = n.webhook_id AND d.status = 'pending' AND d.due_at <= now()) AS act
@@ -47,16 +40,7 @@ export async function findDueWebhooks(db: Queryable, after: string): Promise<Due
       WHERE n.webhook_id IS NOT NULL ORDER BY n.step`,
     [after, webhooksPerStep],
   );
-  const due = rows
-    .filter(({ act }) => act)
-    .map(({ id, accountId, url, sealedSecret, status }) => ({
-      id,
-      accountId: accountId ?? 0n,
-      url,
-      sealedSecret: sealedSecret,
-      status,
-    }));
-  return { due, next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined };
+  return { due: rows.filter(({ act }) => act), next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined };
 }
 
 /** A delivery that this process has leased. */
@@ -71,15 +55,6 @@ export interface Claimed {
   readonly attemptsMade: number;
 }
 
-interface ClaimedRow {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly webhookId: string;
-  readonly eventId: string;
-  readonly body: string;
-  readonly attemptsMade: number;
-}
-
 /**
  * Leases due deliveries, up to a number per webhook. When a lease expires, its process has presumably died and any process may
  * claim the delivery again.
@@ -89,8 +64,7 @@ export async function claimDeliveries(
   wanted: readonly { readonly webhookId: string; readonly most: number }[],
   leaseMs: number,
 ): Promise<Claimed[]> {
-  const claimId = randomUUID();
-  const { rows } = await db.query<ClaimedRow>(
+  const { rows } = await db.query<Claimed>(
     `UPDATE webhook_deliveries d
         SET claim_id = $1, claimed_at = now(), claimed_until = now() + make_interval(secs => $2)
       WHERE d.ctid = ANY (ARRAY(
@@ -101,18 +75,10 @@ export async function claimDeliveries(
             WHERE p.webhook_id = w.webhook_id AND p.status = 'pending' AND p.due_at <= now()
               AND (p.claimed_until IS NULL OR p.claimed_until <= now())
             ORDER BY p.due_at LIMIT w.most FOR UPDATE SKIP LOCKED) p))
-      RETURNING d.id, d.account_id, d.webhook_id, d.event_id, d.body, d.attempts - d.attempts_before AS attempts_made`,
-    [claimId, leaseMs / 1_000, wanted.map(({ webhookId }) => webhookId), wanted.map(({ most }) => most)],
+      RETURNING d.id, d.account_id, d.webhook_id, d.claim_id, d.event_id, d.body, d.attempts - d.attempts_before AS attempts_made`,
+    [randomUUID(), leaseMs / 1_000, wanted.map(({ webhookId }) => webhookId), wanted.map(({ most }) => most)],
   );
-  return rows.map((row) => ({
-    id: row.id,
-    accountId: row.accountId,
-    webhookId: row.webhookId,
-    claimId,
-    eventId: row.eventId,
-    body: row.body,
-    attemptsMade: row.attemptsMade,
-  }));
+  return rows;
 }
 
 /** Releases leases of deliveries that were not attempted, so that they need not expire. */

@@ -7,8 +7,8 @@ import { listRoute } from '../kernel/http/list-route.ts';
 import { untrusted } from '../kernel/http/untrusted.ts';
 import type { RunOnce } from '../ledger/idempotency.ts';
 import {
-  type AttemptRow,
-  type DeliveryRow,
+  type Attempt,
+  type Delivery,
   deliveryStatuses,
   findDelivery,
   listDeliveries,
@@ -157,30 +157,15 @@ function retryRoute(once: RunOnce): Route {
   );
 }
 
-export function describeDelivery(row: DeliveryRow): z.input<typeof delivery> {
+export function describeDelivery(row: Delivery): z.input<typeof delivery> {
   return {
-    id: row.id,
-    webhookId: row.webhookId,
-    eventId: row.eventId,
-    event: row.event,
-    status: row.status,
-    responseCode: row.responseCode,
-    attempts: row.attempts,
+    ...row,
     nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
-    error: row.error,
-    durationMs: row.durationMs,
     createdAt: row.createdAt.toISOString(),
     finishedAt: row.finishedAt?.toISOString() ?? null,
   };
 }
 
-function describeAttempt(row: AttemptRow): z.input<typeof attempt> {
-  return {
-    number: row.number,
-    attemptedAt: row.attemptedAt.toISOString(),
-    durationMs: row.durationMs,
-    responseCode: row.responseCode,
-    error: row.error,
-    responseBody: row.responseBody,
-  };
+function describeAttempt(row: Attempt): z.input<typeof attempt> {
+  return { ...row, attemptedAt: row.attemptedAt.toISOString() };
 }

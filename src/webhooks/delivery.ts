@@ -79,7 +79,7 @@ export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 
 type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-export interface DeliveryRow {
+export interface Delivery {
   readonly id: string;
   readonly webhookId: string;
   readonly eventId: string;
@@ -108,7 +108,7 @@ export interface DeliveryQuery {
 }
 
 /** Newest first. Each filter has its own index, so only the conditions in use are written. */
-export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promise<DeliveryRow[]> {
+export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promise<Delivery[]> {
   const values: unknown[] = [query.accountId, query.most];
   const conditions = ['account_id = $1'];
   const add = (condition: (place: string) => string, value: unknown) => {
@@ -120,14 +120,14 @@ export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promi
   add((place) => `id < ${place}`, query.before);
   // A literal, because a parameter would prevent the use of a partial index. The type admits only three words.
   if (query.status !== undefined) conditions.push(`status = '${query.status}'`);
-  const { rows } = await db.query<DeliveryRow>(
+  const { rows } = await db.query<Delivery>(
     `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT $2`,
     values,
   );
   return rows;
 }
 
-export interface AttemptRow {
+export interface Attempt {
   readonly number: number;
   readonly attemptedAt: Date;
   readonly durationMs: number;
@@ -137,27 +137,27 @@ export interface AttemptRow {
 }
 
 export interface WholeDelivery {
-  readonly delivery: DeliveryRow;
+  readonly delivery: Delivery;
   readonly body: string;
-  readonly attempts: readonly AttemptRow[];
+  readonly attempts: readonly Attempt[];
 }
 
 /** A delivery has more attempts only after many replays. */
 const mostAttemptsShown = 100;
 
 export async function findDelivery(db: Queryable, accountId: bigint, id: string): Promise<WholeDelivery> {
-  const { rows } = await db.query<DeliveryRow & { body: string }>(
+  const { rows } = await db.query<Delivery & { body: string }>(
     `SELECT ${deliveryColumns}, body FROM webhook_deliveries WHERE account_id = $1 AND id = $2`,
     [accountId, id],
   );
-  const [delivery] = rows;
-  if (delivery === undefined) throw webhookErrors.delivery_not_found();
-  const attempts = await db.query<AttemptRow>(
+  if (rows[0] === undefined) throw webhookErrors.delivery_not_found();
+  const { body, ...delivery } = rows[0];
+  const attempts = await db.query<Attempt>(
     `SELECT number, attempted_at, duration_ms, response_code, error, response_body FROM webhook_attempts
       WHERE delivery_id = $1 ORDER BY number DESC LIMIT ${mostAttemptsShown}`,
     [id],
   );
-  return { delivery, body: delivery.body, attempts: attempts.rows };
+  return { delivery, body, attempts: attempts.rows };
 }
 
 /** The backlog, counted on the partial index of pending deliveries. */
@@ -198,7 +198,7 @@ export function deliveryMetrics(db: Queryable): MetricSource {
 }
 
 /** Replays a finished delivery: the same event, with a full set of retries. */
-export async function retryDelivery(tx: Transaction, caller: Caller, id: string): Promise<DeliveryRow> {
+export async function retryDelivery(tx: Transaction, caller: Caller, id: string): Promise<Delivery> {
   const { accountId } = caller;
   const { rows: found } = await tx.query<{ status: string; webhookStatus: WebhookStatus | null }>(
     `SELECT d.status, (SELECT w.status FROM webhooks w WHERE w.id = d.webhook_id) AS webhook_status
@@ -210,16 +210,17 @@ export async function retryDelivery(tx: Transaction, caller: Caller, id: string)
   if (delivery.webhookStatus !== 'active') throw webhookErrors.webhook_inactive();
   if (delivery.status === 'pending') throw webhookErrors.delivery_pending();
   await countToday(tx, caller, 'webhookRetries');
-  const { rows } = await tx.query<DeliveryRow>(
-    `UPDATE webhook_deliveries SET status = 'pending', due_at = now(), attempts_before = attempts, finished_at = NULL
-      WHERE account_id = $1 AND id = $2 RETURNING ${deliveryColumns}`,
-    [accountId, id],
+  return onlyRow(
+    await tx.query<Delivery>(
+      `UPDATE webhook_deliveries SET status = 'pending', due_at = now(), attempts_before = attempts, finished_at = NULL
+        WHERE account_id = $1 AND id = $2 RETURNING ${deliveryColumns}`,
+      [accountId, id],
+    ),
   );
-  return rows[0] as DeliveryRow;
 }
 
 /** Sends a test event, to try out a receiver. */
-export async function sendTestEvent(tx: Transaction, caller: Caller, webhookId: string): Promise<DeliveryRow> {
+export async function sendTestEvent(tx: Transaction, caller: Caller, webhookId: string): Promise<Delivery> {
   const { accountId } = caller;
   const webhook = await findWebhook(tx, accountId, webhookId);
   if (webhook.status !== 'active') throw webhookErrors.webhook_inactive();
@@ -227,10 +228,11 @@ export async function sendTestEvent(tx: Transaction, caller: Caller, webhookId: 
   const eventId = newId('evt');
   const createdAt = new Date();
   const body = bodyOf({ id: eventId, type: testEvent, createdAt, data: { webhookId, events: webhook.events } });
-  const { rows } = await tx.query<DeliveryRow>(
-    `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${deliveryColumns}`,
-    [newId('dlv'), accountId, webhookId, eventId, testEvent, body, createdAt],
+  return onlyRow(
+    await tx.query<Delivery>(
+      `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${deliveryColumns}`,
+      [newId('dlv'), accountId, webhookId, eventId, testEvent, body, createdAt],
+    ),
   );
-  return rows[0] as DeliveryRow;
 }

@@ -13,7 +13,7 @@ import { sendTestEvent, testEvent } from './delivery.ts';
 import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
 import { isUsableSecret } from './sign-webhook.ts';
-import { createWebhook, deleteWebhook, selectWebhook, type WebhookRow } from './webhook.ts';
+import { createWebhook, deleteWebhook, selectWebhook, type Webhook } from './webhook.ts';
 
 export interface WebhookParts {
   readonly db: Database;
@@ -115,7 +115,7 @@ function webhooksRoute(db: Queryable): Route {
     item: webhook,
     example,
     rows: async ({ accountId, cursor, limit }) => {
-      const { rows } = await db.query<WebhookRow>(
+      const { rows } = await db.query<Webhook>(
         `${selectWebhook} WHERE account_id = $1 AND status <> 'deleted' AND ($2::text IS NULL OR id < $2)
           ORDER BY id DESC LIMIT $3`,
         [accountId, cursor ?? null, limit + 1],
@@ -196,14 +196,7 @@ function testRoute(once: RunOnce): Route {
   );
 }
 
-function describe(row: WebhookRow): z.input<typeof webhook> {
-  if (row.status === 'deleted') throw webhookErrors.webhook_not_found();
-  return {
-    id: row.id,
-    url: row.url,
-    events: row.events,
-    status: row.status,
-    signed: row.signed,
-    createdAt: row.createdAt.toISOString(),
-  };
+function describe({ status, createdAt, ...made }: Webhook): z.input<typeof webhook> {
+  if (status === 'deleted') throw webhookErrors.webhook_not_found();
+  return { ...made, status, createdAt: createdAt.toISOString() };
 }

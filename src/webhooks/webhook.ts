@@ -1,6 +1,6 @@
 import type { OnKeyRotated, OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
-import type { Queryable, Transaction } from '../kernel/db/database.ts';
+import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
@@ -32,9 +32,8 @@ export const moveWebhooksOfKey: OnKeyRotated = async (tx, { accountId, from, to 
 
 export type WebhookStatus = 'active' | 'disabled' | 'deleted';
 
-export interface WebhookRow {
+export interface Webhook {
   readonly id: string;
-  readonly accountId: bigint;
   readonly url: string;
   readonly events: string[];
   readonly status: WebhookStatus;
@@ -43,7 +42,7 @@ export interface WebhookRow {
 }
 
 export const selectWebhook =
-  'SELECT id, account_id, url, events, status, sealed_secret IS NOT NULL AS signed, created_at FROM webhooks';
+  'SELECT id, url, events, status, sealed_secret IS NOT NULL AS signed, created_at FROM webhooks';
 
 const mostPerAccount = 20;
 
@@ -59,7 +58,7 @@ export async function createWebhook(
   tx: Transaction,
   secrets: Secrets,
   { caller, url, events, secret }: NewWebhook,
-): Promise<WebhookRow> {
+): Promise<Webhook> {
   const { accountId, keyId } = caller;
   await requireLiveKey(tx, caller);
   const { rows: present } = await tx.query(
@@ -82,8 +81,7 @@ export async function createWebhook(
     ],
   );
   await subscribe(tx, accountId);
-  const { rows } = await tx.query<WebhookRow>(`${selectWebhook} WHERE id = $1`, [id]);
-  return rows[0] as WebhookRow;
+  return onlyRow(await tx.query<Webhook>(`${selectWebhook} WHERE id = $1`, [id]));
 }
 
 /** The delivery loop fails its pending deliveries afterwards, in bounded steps. */
@@ -115,8 +113,8 @@ export async function disableWebhook(tx: Transaction, accountId: bigint, id: str
   return true;
 }
 
-export async function findWebhook(db: Queryable, accountId: bigint, id: string): Promise<WebhookRow> {
-  const { rows } = await db.query<WebhookRow>(`${selectWebhook} WHERE id = $1 AND account_id = $2`, [id, accountId]);
+export async function findWebhook(db: Queryable, accountId: bigint, id: string): Promise<Webhook> {
+  const { rows } = await db.query<Webhook>(`${selectWebhook} WHERE id = $1 AND account_id = $2`, [id, accountId]);
   const [row] = rows;
   if (row === undefined || row.status === 'deleted') throw webhookErrors.webhook_not_found();
   return row;

@@ -23,7 +23,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { requireBridgeable } from './ask-protocol.ts';
-import { type BridgeRow, findBridge, selectBridge, toBridge } from './bridge.ts';
+import { findBridge, selectBridges } from './bridge.ts';
 import { keepHere } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
 import { gasBetween } from './gas-fee.ts';
@@ -211,15 +211,14 @@ function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
     item: bridgeRecord,
     example: exampleRecord,
     filters: { status: z.enum(publicStatuses).optional() },
-    rows: async ({ accountId, cursor, status, limit }) => {
-      const { rows } = await db.query<BridgeRow>(
-        `${selectBridge} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
+    rows: ({ accountId, cursor, status, limit }) =>
+      selectBridges(
+        db,
+        `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
             AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status ?? null, limit + 1],
-      );
-      return rows;
-    },
-    describe: (row) => describeBridge(toBridge(row), publicUrl()),
+      ),
+    describe: (bridge) => describeBridge(bridge, publicUrl()),
   });
 }

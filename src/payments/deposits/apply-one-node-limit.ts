@@ -1,10 +1,10 @@
-import { getAddress, type Hex } from 'viem';
+import { getAddress } from 'viem';
 import type { Arrival, LocatedTransfer } from '../../custody/watch/read-transfers.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import { type OneNodeLimit, type Worth, worthAtMost } from './one-node-limit.ts';
 
 type Placed = Pick<
@@ -12,14 +12,7 @@ type Placed = Pick<
   'txHash' | 'position' | 'recipient' | 'asset' | 'atomic' | 'blockNumber' | 'alikeAt'
 >;
 
-interface BookedRow {
-  readonly id: string;
-  readonly txHash: Hex;
-  readonly position: number;
-  readonly address: string;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-}
+type Booked = Omit<Placed, 'blockNumber' | 'alikeAt'> & { readonly id: string };
 
 /**
  * After a reorg a transaction may emit other logs first, so its transfer gets another log position. That is the same
@@ -31,13 +24,13 @@ async function leaveOutMoved<Transfer extends Placed>(
   { chain, logger }: { readonly chain: ChainId; readonly logger: Logger },
   transfers: readonly Transfer[],
 ): Promise<readonly Transfer[]> {
-  const { rows } = await tx.query<BookedRow>(
+  const { rows } = await tx.query<Booked>(
     // No row lock here: other transactions lock the undecided row first and the deposit second, so this could deadlock.
-    'SELECT id, tx_hash, position, address, asset, atomic FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2) ORDER BY id',
+    'SELECT id, tx_hash, position, address AS recipient, asset, atomic FROM deposits WHERE chain = $1 AND tx_hash = ANY ($2) ORDER BY id',
     [chain, [...new Set(transfers.map(({ txHash }) => txHash))]],
   );
   if (rows.length === 0) return transfers;
-  const moved = new Map<Transfer, BookedRow>();
+  const moved = new Map<Transfer, Booked>();
   for (const transfer of transfers) {
     const own = rows.filter(({ txHash }) => txHash === transfer.txHash);
     if (own.some(({ position }) => position === transfer.position)) continue;
@@ -54,9 +47,9 @@ async function leaveOutMoved<Transfer extends Placed>(
   return transfers.filter((transfer) => !moved.has(transfer));
 }
 
-function isGone(row: BookedRow, { recipient, asset, atomic, alikeAt }: Placed): boolean {
+function isGone(row: Booked, { recipient, asset, atomic, alikeAt }: Placed): boolean {
   return (
-    row.address === getAddress(recipient) &&
+    row.recipient === getAddress(recipient) &&
     row.asset === asset &&
     row.atomic === atomic &&
     alikeAt !== undefined &&
@@ -194,5 +187,5 @@ async function believedThisHour(tx: Transaction, chain: ChainId): Promise<Worth>
         WHERE chain = $1 AND one_node AND seen_at > clock_timestamp() - interval '1 hour') recent GROUP BY asset`,
     [chain],
   );
-  return rows.reduce((sum, { asset, atomic }) => sum + worthAtMost({ asset, atomic: atomic }), 0n);
+  return rows.reduce((sum, { asset, atomic }) => sum + worthAtMost({ asset, atomic }), 0n);
 }

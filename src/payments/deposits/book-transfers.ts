@@ -83,7 +83,7 @@ async function dropWrittenDown<Transfer extends TransferLog>(
   transfers: readonly Transfer[],
 ): Promise<readonly Transfer[]> {
   if (transfers.length === 0) return [];
-  const { rows } = await db.query<{ place: bigint }>(
+  const { rows } = await db.query<{ place: number }>(
     `WITH given AS (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::numeric[])
          WITH ORDINALITY g (tx_hash, block_number, address, asset, atomic, place)
@@ -99,7 +99,7 @@ async function dropWrittenDown<Transfer extends TransferLog>(
           WHERE chain = $1 AND tx_hash = ANY ($2)) written
         GROUP BY 1, 2, 3, 4, 5
      )
-     SELECT place FROM (
+     SELECT place::integer FROM (
        SELECT place, coalesce(k.times, 0) AS times,
               count(*) OVER (PARTITION BY tx_hash, block_number, address, asset, atomic) AS shown
          FROM given LEFT JOIN known k USING (tx_hash, block_number, address, asset, atomic)) compared
@@ -113,6 +113,6 @@ async function dropWrittenDown<Transfer extends TransferLog>(
       transfers.map(({ atomic }) => atomic),
     ],
   );
-  const missing = new Set(rows.map(({ place }) => Number(place) - 1));
+  const missing = new Set(rows.map(({ place }) => place - 1));
   return transfers.filter((_, index) => missing.has(index));
 }

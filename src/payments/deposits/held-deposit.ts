@@ -1,9 +1,8 @@
-import type { Hex } from 'viem';
 import type { UnderWayOf } from '../../accounts/closing/on-account-closing.ts';
 import type { Arrival } from '../../custody/watch/read-transfers.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 
 /** Held deposits and debts for reversed ones keep an account from closing. */
 export const depositsUnderWay: UnderWayOf = async (tx, accountId) => {
@@ -30,18 +29,14 @@ export interface HeldDeposit {
   readonly rejectedAt: Date | null;
 }
 
-const columns = `id, chain, tx_hash, position, block_number, account_id, address, sender, asset, atomic, proofs, because, told,
-  seen_at, released_at, rejected_at`;
-
 /** Released deposits, and undecided ones that are due for a check. */
 export async function listDue(db: Queryable, chain: ChainId, limit: number): Promise<HeldDeposit[]> {
-  const { rows } = await db.query<HeldRow>(
-    `SELECT ${columns} FROM held_deposits WHERE chain = $1 AND rejected_at IS NULL
-        AND (released_at IS NOT NULL OR look_after <= clock_timestamp())
+  return selectHeld(
+    db,
+    `WHERE chain = $1 AND rejected_at IS NULL AND (released_at IS NOT NULL OR look_after <= clock_timestamp())
       ORDER BY released_at IS NULL, look_after LIMIT $2`,
     [chain, limit],
   );
-  return rows.map(toHeld);
 }
 
 export async function findHeld(
@@ -49,19 +44,31 @@ export async function findHeld(
   id: string,
   lock: 'lock' | 'look' = 'look',
 ): Promise<HeldDeposit | undefined> {
-  const { rows } = await db.query<HeldRow>(
-    `SELECT ${columns} FROM held_deposits WHERE id = $1${lock === 'lock' ? ' FOR UPDATE' : ''}`,
-    [id],
-  );
-  return rows[0] && toHeld(rows[0]);
+  return (await selectHeld(db, `WHERE id = $1${lock === 'lock' ? ' FOR UPDATE' : ''}`, [id]))[0];
 }
 
 /** Rejected ones come last, so that they never push waiting ones off the list. */
 export async function listHeld(db: Queryable): Promise<HeldDeposit[]> {
-  const { rows } = await db.query<HeldRow>(
-    `SELECT ${columns} FROM held_deposits ORDER BY rejected_at IS NOT NULL, id LIMIT 1000`,
+  return selectHeld(db, 'ORDER BY rejected_at IS NOT NULL, id LIMIT 1000');
+}
+
+async function selectHeld(db: Queryable, where: string, values: readonly unknown[] = []): Promise<HeldDeposit[]> {
+  const { rows } = await db.query<Omit<HeldDeposit, 'arrival'> & Arrival>(
+    `SELECT id, chain, tx_hash, position, block_number, account_id, address AS recipient, sender, asset, atomic, proofs, because,
+        told, seen_at, released_at, rejected_at
+      FROM held_deposits ${where}`,
+    values,
   );
-  return rows.map(toHeld);
+  return rows.map(({ id, chain, because, told, seenAt, releasedAt, rejectedAt, ...arrival }) => ({
+    id,
+    chain,
+    because,
+    told,
+    seenAt,
+    releasedAt,
+    rejectedAt,
+    arrival: { ...arrival, depositId: id },
+  }));
 }
 
 /** Whether a held deposit carries one of these proofs. */
@@ -71,49 +78,6 @@ export async function isHeldFor(db: Queryable, chain: ChainId, proofs: readonly 
     [chain, proofs],
   );
   return rows.length > 0;
-}
-
-interface HeldRow {
-  readonly id: string;
-  readonly chain: ChainId;
-  readonly txHash: Hex;
-  readonly position: number;
-  readonly blockNumber: bigint;
-  readonly accountId: bigint | null;
-  readonly address: Hex;
-  readonly sender: Hex;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-  readonly proofs: string[];
-  readonly because: string;
-  readonly told: string | null;
-  readonly seenAt: Date;
-  readonly releasedAt: Date | null;
-  readonly rejectedAt: Date | null;
-}
-
-function toHeld(row: HeldRow): HeldDeposit {
-  return {
-    id: row.id,
-    chain: row.chain,
-    because: row.because,
-    told: row.told,
-    seenAt: row.seenAt,
-    releasedAt: row.releasedAt,
-    rejectedAt: row.rejectedAt,
-    arrival: {
-      depositId: row.id,
-      txHash: row.txHash,
-      position: row.position,
-      blockNumber: row.blockNumber,
-      accountId: row.accountId,
-      recipient: row.address,
-      sender: row.sender,
-      asset: row.asset,
-      atomic: row.atomic,
-      proofs: row.proofs,
-    },
-  };
 }
 
 /** The loop over held deposits credits it, and nothing else does, so it is credited once. */

@@ -1,10 +1,9 @@
-import type { Hex } from 'viem';
 import type { Network } from '../../chains/network.ts';
 import { type Match, matchArrival, noteArrival, notePaid } from '../../custody/steps/match-arrival.ts';
 import { findShown } from '../../custody/watch/ask-nodes.ts';
 import type { Arrival, LocatedTransfer } from '../../custody/watch/read-transfers.ts';
 import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
-import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import { applyOneNodeLimit } from './apply-one-node-limit.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
 import { reclaimSurplus } from './reclaim-surplus.ts';
@@ -99,7 +98,8 @@ export async function decideArrivals(parts: CreditParts, network: Network): Prom
   return undecided.length;
 }
 
-const undecidedColumns = 'tx_hash, position, block_number, address, sender, asset, atomic, proofs, one_node, seen_at';
+const undecidedColumns =
+  'tx_hash, position, block_number, address AS recipient, sender, asset, atomic, proofs, one_node, seen_at';
 
 async function nextUndecided(db: Database, chain: ChainId): Promise<UndecidedRow[]> {
   const { rows } = await db.query<UndecidedRow>(
@@ -194,36 +194,18 @@ async function isDecided(tx: Transaction, chain: ChainId, { txHash, position }: 
   return rows.length > 0;
 }
 
-interface UndecidedRow {
-  readonly txHash: Hex;
-  readonly position: number;
-  readonly blockNumber: bigint;
-  readonly address: Hex;
-  readonly sender: Hex;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-  readonly proofs: string[];
+interface UndecidedRow extends Omit<UndecidedTransfer, 'oneNode'> {
   readonly oneNode: boolean;
   readonly seenAt: Date;
 }
 
-function toArrival(row: UndecidedRow): UndecidedTransfer {
-  return {
-    txHash: row.txHash,
-    position: row.position,
-    blockNumber: row.blockNumber,
-    recipient: row.address,
-    sender: row.sender,
-    asset: row.asset,
-    atomic: row.atomic,
-    proofs: row.proofs,
-    ...(row.oneNode && { oneNode: true }),
-  };
+function toArrival({ oneNode, seenAt: _, ...transfer }: UndecidedRow): UndecidedTransfer {
+  return { ...transfer, ...(oneNode && { oneNode }) };
 }
 
 /** A lagging node has no receipt either, so only the block's transactions prove it; without the block this throws. */
 async function isStillThere({ client }: Network, { txHash: hash, blockNumber }: UndecidedRow): Promise<boolean> {
-  const { transactions } = await client.getBlock({ blockNumber: blockNumber });
+  const { transactions } = await client.getBlock({ blockNumber });
   if (!transactions.includes(hash)) return false;
   return (await client.getTransactionReceipt({ hash })).status === 'success';
 }

@@ -60,14 +60,13 @@ async function reclaim(
   tx: Transaction,
   { ledger }: CreditParts,
   chain: ChainId,
-  { depositId: id, stepId, asset, atomic: text, accountId }: Found,
+  { depositId: id, stepId, asset, atomic, accountId }: Found,
 ): Promise<boolean> {
   const { rows } = await tx.query(
     'SELECT FROM deposits WHERE id = $1 AND account_id IS NULL AND step_id IS NULL AND claim_id IS NULL FOR UPDATE',
     [id],
   );
   if (rows.length === 0) return true;
-  const atomic = text;
   for (const keeper of keepers) {
     const [posted] = await ledger.postWithin(tx, [
       {

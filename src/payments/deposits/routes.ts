@@ -4,7 +4,7 @@ import { holding } from '../../kernel/http/amount-field.ts';
 import type { Route } from '../../kernel/http/define-route.ts';
 import { listRoute, toPage } from '../../kernel/http/list-route.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
-import { type ChainId, chainIds } from '../../money/catalogue.ts';
+import { chainIds } from '../../money/catalogue.ts';
 
 const depositRecord = z.object({
   depositId: z.string(),
@@ -26,18 +26,7 @@ const depositRecord = z.object({
 
 type DepositRecord = z.input<typeof depositRecord>;
 
-interface DepositRow {
-  readonly id: string;
-  readonly chain: ChainId;
-  readonly asset: DepositRecord['currency'];
-  readonly atomic: bigint;
-  readonly txHash: string;
-  readonly sender: string;
-  readonly transferId: string | null;
-  readonly status: DepositRecord['status'];
-  readonly bridgeId: string | null;
-  readonly createdAt: Date;
-}
+type DepositRow = Omit<DepositRecord, 'amount' | 'createdAt'> & { readonly amount: bigint; readonly createdAt: Date };
 
 export async function listDeposits(
   db: Queryable,
@@ -45,7 +34,8 @@ export async function listDeposits(
 ): Promise<{ deposits: DepositRecord[]; nextCursor: string | null }> {
   const { rows } = await db.query<DepositRow>(
     `SELECT * FROM (
-       (SELECT d.id COLLATE "C" AS id, d.chain, d.asset, d.atomic, d.tx_hash, d.sender, d.transfer_id, d.bridge_id, d.created_at,
+       (SELECT d.id COLLATE "C" AS deposit_id, d.chain, d.asset AS currency, d.atomic AS amount, d.tx_hash, d.sender AS "from",
+               d.transfer_id, d.bridge_id AS carried_by, d.created_at,
                CASE WHEN EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) THEN 'reversed'
                     WHEN NOT d.home_bound OR d.kept_at IS NOT NULL THEN 'credited' WHEN d.bridge_id IS NULL THEN 'waiting'
                     WHEN b.status = 'completed' THEN 'carried_home' ELSE 'on_its_way' END AS status
@@ -55,27 +45,15 @@ export async function listDeposits(
        (SELECT h.id, h.chain, h.asset, h.atomic, h.tx_hash, h.sender, NULL, NULL, h.seen_at, 'pending' FROM held_deposits h
          WHERE h.account_id = $1 AND h.rejected_at IS NULL AND ($2::text IS NULL OR h.id < $2)
          ORDER BY h.id DESC LIMIT $3)) seen
-      ORDER BY id DESC LIMIT $3`,
+      ORDER BY deposit_id DESC LIMIT $3`,
     [accountId, cursor ?? null, limit + 1],
   );
-  const { items, nextCursor } = toPage(rows, limit, ({ id }) => id);
-  return { deposits: items.map(toRecord), nextCursor };
+  const { items, nextCursor } = toPage(rows, limit, ({ depositId }) => depositId);
+  return { deposits: items.map(describeDeposit), nextCursor };
 }
 
-function toRecord(row: DepositRow): DepositRecord {
-  const { id, chain, asset, atomic, txHash, sender, transferId, status, bridgeId, createdAt } = row;
-  return {
-    depositId: id,
-    chain,
-    currency: asset,
-    amount: toDecimalText(amountOf(asset, atomic)),
-    txHash: txHash,
-    from: sender,
-    transferId: transferId,
-    status,
-    carriedBy: bridgeId,
-    createdAt: createdAt.toISOString(),
-  };
+function describeDeposit({ amount, createdAt, ...row }: DepositRow): DepositRecord {
+  return { ...row, amount: toDecimalText(amountOf(row.currency, amount)), createdAt: createdAt.toISOString() };
 }
 
 export function depositRoutes(db: Queryable): Route[] {

@@ -8,8 +8,8 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import { type Amount, amountOf } from '../../money/amount.ts';
-import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { type Amount, amountOf, type Stored } from '../../money/amount.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import { fundingErrors } from './errors.ts';
 import type { OpenLink } from './match-arrivals.ts';
 import type { CardState } from './on-ramp.ts';
@@ -85,17 +85,17 @@ export async function forgetLinks(db: Queryable): Promise<void> {
 }
 
 const select = `SELECT id, account_id, asset, atomic, CASE WHEN expires_at <= now() THEN seen_tx END AS only_for, created_at,
-    EXISTS (SELECT FROM funding_card_payments c WHERE c.link_id = funding_links.id AND c.state = 'sent') AS sent_by_card
+    EXISTS (SELECT FROM funding_card_payments c WHERE c.link_id = funding_links.id AND c.state = 'sent') AS is_sent_by_card
   FROM funding_links`;
 
 /** A link whose payment was seen in time stays open for that payment until it is final or undone. */
 const isOpen = 'completed_at IS NULL AND (expires_at > now() OR seen_tx IS NOT NULL)';
 
 export async function listOpenLinks(db: Queryable, chain: ChainId): Promise<OpenLink[]> {
-  const { rows } = await db.query<OpenLinkRow>(`${select} WHERE chain = $1 AND ${isOpen} ORDER BY created_at, id`, [
+  const { rows } = await db.query<OpenLink>(`${select} WHERE chain = $1 AND ${isOpen} ORDER BY created_at, id`, [
     chain,
   ]);
-  return rows.map(toOpenLink);
+  return rows;
 }
 
 /**
@@ -107,32 +107,12 @@ export async function lockOpenLinks(
   chain: ChainId,
   accountIds: readonly bigint[],
 ): Promise<OpenLink[]> {
-  const { rows } = await tx.query<OpenLinkRow>(
+  const { rows } = await tx.query<OpenLink>(
     `WITH locked AS (${select} WHERE chain = $1 AND account_id = ANY ($2) AND ${isOpen} ORDER BY id FOR UPDATE)
      SELECT * FROM locked ORDER BY created_at, id`,
     [chain, accountIds],
   );
-  return rows.map(toOpenLink);
-}
-
-interface OpenLinkRow {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-  readonly onlyFor: Hex | null;
-  readonly sentByCard: boolean;
-}
-
-function toOpenLink({ id, accountId, asset, atomic, onlyFor, sentByCard }: OpenLinkRow): OpenLink {
-  return {
-    id,
-    accountId: accountId,
-    asset,
-    atomic: atomic,
-    onlyFor: onlyFor ?? undefined,
-    isSentByCard: sentByCard,
-  };
+  return rows;
 }
 
 export interface Link {
@@ -146,7 +126,7 @@ export interface Link {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly completion: Completion | undefined;
-  readonly card: CardPayment | undefined;
+  readonly card: CardPayment | null;
 }
 
 interface Completion {
@@ -160,17 +140,17 @@ interface Completion {
 interface CardPayment {
   readonly provider: string;
   readonly state: CardState;
-  readonly reason: string | undefined;
+  readonly reason: string | null;
 }
 
 /** Of several card payments the furthest counts, then the latest. */
 const furthestCard = `LEFT JOIN LATERAL (
-    SELECT provider, state, reason FROM funding_card_payments c WHERE c.link_id = l.id
-     ORDER BY array_position(ARRAY['sent', 'pending', 'failed'], c.state), c.updated_at DESC LIMIT 1) card ON true`;
+    SELECT json_build_object('provider', provider, 'state', state, 'reason', reason) AS card
+      FROM funding_card_payments c WHERE c.link_id = l.id
+     ORDER BY array_position(ARRAY['sent', 'pending', 'failed'], c.state), c.updated_at DESC LIMIT 1) furthest ON true`;
 
-export const linkColumns = `l.id, ${statusOf} AS status, l.account_id, a.handle, a.name, l.chain, l.asset, l.atomic, l.created_at,
-  l.expires_at, l.deposit_id, d.transfer_id, d.tx_hash, d.atomic AS received, l.completed_at, card.provider AS card_provider,
-  card.state AS card_state, card.reason AS card_reason`;
+export const linkColumns = `l.id, ${statusOf} AS status, l.account_id, a.handle, a.name, l.chain, l.asset, l.atomic AS amount,
+  l.created_at, l.expires_at, l.deposit_id, d.transfer_id, d.tx_hash, d.atomic AS received, l.completed_at, furthest.card`;
 
 export const linkTables = `funding_links l JOIN accounts a ON a.id = l.account_id LEFT JOIN deposits d ON d.id = l.deposit_id
   ${furthestCard}`;
@@ -184,57 +164,21 @@ export async function findLink(db: Queryable, id: string, accountId: bigint): Pr
   return toLink(rows[0]);
 }
 
-export interface LinkRow {
-  readonly id: string;
-  readonly status: LinkStatus;
-  readonly accountId: bigint;
-  readonly handle: string;
-  readonly name: string;
-  readonly chain: ChainId;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
+interface CompletionRow {
   readonly depositId: string | null;
   readonly transferId: string | null;
   readonly txHash: Hex | null;
   readonly received: bigint | null;
   readonly completedAt: Date | null;
-  readonly cardProvider: string | null;
-  readonly cardState: CardState | null;
-  readonly cardReason: string | null;
 }
 
-export function toLink(row: LinkRow): Link {
+export type LinkRow = Stored<Omit<Link, 'completion'>, 'amount'> & CompletionRow;
+
+export function toLink({ depositId, transferId, txHash, received, completedAt: at, asset, ...row }: LinkRow): Link {
+  const isComplete = depositId !== null && transferId !== null && txHash !== null && received !== null && at !== null;
   return {
-    id: row.id,
-    status: row.status,
-    accountId: row.accountId,
-    handle: row.handle,
-    name: row.name,
-    chain: row.chain,
-    amount: amountOf(row.asset, row.atomic),
-    createdAt: row.createdAt,
-    expiresAt: row.expiresAt,
-    completion: toCompletion(row),
-    card: toCard(row),
+    ...row,
+    amount: amountOf(asset, row.amount),
+    completion: isComplete ? { depositId, transferId, txHash, amount: amountOf(asset, received), at } : undefined,
   };
-}
-
-function toCompletion({
-  asset,
-  depositId,
-  transferId,
-  txHash,
-  received,
-  completedAt: at,
-}: LinkRow): Completion | undefined {
-  if (depositId === null || transferId === null || txHash === null || received === null || at === null)
-    return undefined;
-  return { depositId, transferId, txHash, amount: amountOf(asset, received), at };
-}
-
-function toCard({ cardProvider, cardState, cardReason }: LinkRow): CardPayment | undefined {
-  if (cardProvider === null || cardState === null) return undefined;
-  return { provider: cardProvider, state: cardState, reason: cardReason ?? undefined };
 }

@@ -7,7 +7,7 @@ const link = (id: string, atomic: bigint, more: Partial<OpenLink> = {}): OpenLin
   accountId: 1n,
   asset: 'USDC',
   atomic,
-  onlyFor: undefined,
+  onlyFor: null,
   isSentByCard: false,
   ...more,
 });

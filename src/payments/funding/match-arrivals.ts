@@ -7,7 +7,7 @@ export interface OpenLink {
   readonly asset: Asset;
   readonly atomic: bigint;
   /** The link has expired; only this transaction, seen before, may still complete it. */
-  readonly onlyFor: Hex | undefined;
+  readonly onlyFor: Hex | null;
   readonly isSentByCard: boolean;
 }
 
@@ -30,7 +30,7 @@ export function matchArrivals<Link extends OpenLink, Arrived extends Payment>(
   const matched = new Map<Link, Arrived>();
   for (const payment of payments) {
     const fitting = oldestFirst.filter((link) => !matched.has(link) && covers(payment, link));
-    const open = fitting.filter(({ onlyFor }) => onlyFor === undefined);
+    const open = fitting.filter(({ onlyFor }) => onlyFor === null);
     const exact = open.filter(({ atomic }) => atomic === payment.atomic);
     const link =
       fitting.find(({ onlyFor }) => onlyFor === payment.txHash) ??

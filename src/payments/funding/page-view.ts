@@ -99,22 +99,15 @@ export async function readFundingPages(
   return new Map(rows.map((row) => [row.id, toView(row)]));
 }
 
-interface ViewRow extends LinkRow {
+type ViewRow = LinkRow & {
   readonly address: Hex | null;
   readonly arriving: readonly { readonly txHash: Hex; readonly atomic: string; readonly confirmations: number }[];
-}
+};
 
 function toView(row: ViewRow): FundingPageView {
   const { accountId: _, ...link } = toLink(row);
-  return {
-    ...link,
-    address: row.address,
-    arriving: row.arriving.map(({ txHash, atomic, confirmations }) => ({
-      txHash,
-      amount: amountOf(row.asset, BigInt(atomic)),
-      confirmations,
-    })),
-  };
+  const arriving = row.arriving.map(({ atomic, ...one }) => ({ ...one, amount: amountOf(row.asset, BigInt(atomic)) }));
+  return { ...link, address: row.address, arriving };
 }
 
 export function sellersFor(onRamps: readonly OnRamp[], { chain, amount }: FundingPageView): readonly OnRamp[] {

@@ -108,7 +108,7 @@ export function describeLink(link: Link): LinkAnswer {
     chain,
     createdAt: createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
-    card: card === undefined ? null : { provider: card.provider, status: card.state, reason: card.reason ?? null },
+    card: card && { provider: card.provider, status: card.state, reason: card.reason },
     received: completion === undefined ? null : jsonAmount(completion.amount),
     transferId: completion?.transferId ?? null,
     txHash: completion?.txHash ?? null,

@@ -5,7 +5,7 @@ import { readTransfers } from '../../custody/watch/read-transfers.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
-import type { Asset, ChainId } from '../../money/catalogue.ts';
+import type { ChainId } from '../../money/catalogue.ts';
 import { listOpenLinks } from './link.ts';
 import { matchArrivals, type OpenLink, type Payment } from './match-arrivals.ts';
 
@@ -89,22 +89,13 @@ async function readHeld(
   chain: ChainId,
   { accountIds, head }: { readonly accountIds: readonly bigint[]; readonly head: bigint },
 ): Promise<Arriving[]> {
-  const { rows } = await db.query<{
-    accountId: bigint;
-    asset: Asset;
-    atomic: bigint;
-    txHash: Hex;
-    blockNumber: bigint;
-  }>(
+  const { rows } = await db.query<Payment & { readonly blockNumber: bigint }>(
     `SELECT account_id, asset, atomic, tx_hash, block_number FROM held_deposits
       WHERE chain = $1 AND account_id = ANY ($2) AND rejected_at IS NULL ORDER BY id`,
     [chain, accountIds],
   );
-  return rows.map(({ accountId, asset, atomic, txHash, blockNumber }) => ({
-    accountId,
-    asset,
-    atomic: atomic,
-    txHash,
+  return rows.map(({ blockNumber, ...payment }) => ({
+    ...payment,
     confirmations: Math.max(1, Number(head - blockNumber) + 1),
     final: true,
   }));

@@ -2,8 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { type Amount, amountOf } from '../../money/amount.ts';
-import type { Asset } from '../../money/catalogue.ts';
+import { type Amount, amountOf, type Stored } from '../../money/amount.ts';
 import { invoiceErrors } from './errors.ts';
 
 /** 24 base62 characters: 142 bits, not guessable. */
@@ -27,9 +26,8 @@ export type InvoicePageView = Pick<
 
 export async function findPageView(db: Queryable, token: string): Promise<InvoicePageView | undefined> {
   if (token.length !== pageTokenLength || !/^[0-9A-Za-z]+$/.test(token)) return undefined;
-  const { rows } = await db.query<InvoiceRow>(`${selectInvoice} WHERE i.page_token = $1`, [token]);
-  if (rows[0] === undefined) return undefined;
-  const invoice = toInvoice(rows[0]);
+  const [invoice] = await selectInvoices(db, 'WHERE i.page_token = $1', [token]);
+  if (invoice === undefined) return undefined;
   const { id, status, fromHandle, fromName, amount, description, dueAt, overdue } = invoice;
   const { createdAt, paidAt, cancelledAt } = invoice;
   return { id, status, fromHandle, fromName, amount, description, dueAt, overdue, createdAt, paidAt, cancelledAt };
@@ -93,21 +91,27 @@ export const isOverdue = `(i.status = 'pending' AND coalesce(i.due_at < now(), f
 export const emailOf = (account: string) =>
   `(SELECT m.email FROM accounts m WHERE m.id = ${account} AND m.email_verified_at IS NOT NULL)`;
 
-export const selectInvoice = `SELECT i.id, i.status, i.from_account_id, s.handle AS from_handle, s.name AS from_name,
-    coalesce(i.to_account_id,
-      (SELECT m.id FROM accounts m WHERE m.email = i.to_email AND m.email_verified_at IS NOT NULL)) AS recipient_id,
-    r.handle AS to_handle, i.to_email, i.asset, i.atomic, i.description, i.due_at, ${isOverdue} AS overdue, i.page_token,
-    i.transfer_id, i.created_at, i.paid_at, i.cancelled_at
-  FROM invoices i JOIN accounts s ON s.id = i.from_account_id LEFT JOIN accounts r ON r.id = i.to_account_id`;
+export async function selectInvoices(db: Queryable, where: string, values: readonly unknown[]): Promise<Invoice[]> {
+  const { rows } = await db.query<Stored<Invoice, 'amount'>>(
+    `SELECT i.id, i.status, i.from_account_id AS sender_id, s.handle AS from_handle, s.name AS from_name,
+        coalesce(i.to_account_id,
+          (SELECT m.id FROM accounts m WHERE m.email = i.to_email AND m.email_verified_at IS NOT NULL)) AS recipient_id,
+        r.handle AS to_handle, i.to_email, i.asset, i.atomic AS amount, i.description, i.due_at, ${isOverdue} AS overdue,
+        i.page_token, i.transfer_id, i.created_at, i.paid_at, i.cancelled_at
+      FROM invoices i JOIN accounts s ON s.id = i.from_account_id LEFT JOIN accounts r ON r.id = i.to_account_id ${where}`,
+    values,
+  );
+  return rows.map(({ asset, ...row }) => ({ ...row, amount: amountOf(asset, row.amount) }));
+}
 
 /** Only the sender and the recipient see an invoice. $1 is the invoice, $2 the account. */
 const seenBy = `i.id = $1 AND (i.from_account_id = $2 OR i.to_account_id = $2
   OR (i.to_account_id IS NULL AND i.to_email = ${emailOf('$2')}))`;
 
 export async function findInvoice(db: Queryable, id: string, accountId: bigint): Promise<Invoice> {
-  const { rows } = await db.query<InvoiceRow>(`${selectInvoice} WHERE ${seenBy}`, [id, accountId]);
-  if (rows[0] === undefined) throw invoiceErrors.invoice_not_found();
-  return toInvoice(rows[0]);
+  const [invoice] = await selectInvoices(db, `WHERE ${seenBy}`, [id, accountId]);
+  if (invoice === undefined) throw invoiceErrors.invoice_not_found();
+  return invoice;
 }
 
 /**
@@ -122,47 +126,4 @@ export async function lockInvoice(tx: Transaction, id: string, accountId: bigint
 export function refuseUnlessPossible({ status }: Invoice, step: InvoiceStep): void {
   if (afterStep(status, step) !== undefined) return;
   throw status === 'paid' ? invoiceErrors.invoice_already_paid() : invoiceErrors.invoice_already_cancelled();
-}
-
-export interface InvoiceRow {
-  readonly id: string;
-  readonly status: InvoiceStatus;
-  readonly fromAccountId: bigint;
-  readonly fromHandle: string;
-  readonly fromName: string;
-  readonly recipientId: bigint | null;
-  readonly toHandle: string | null;
-  readonly toEmail: string | null;
-  readonly asset: Asset;
-  readonly atomic: bigint;
-  readonly description: string;
-  readonly dueAt: Date | null;
-  readonly overdue: boolean;
-  readonly pageToken: string;
-  readonly transferId: string | null;
-  readonly createdAt: Date;
-  readonly paidAt: Date | null;
-  readonly cancelledAt: Date | null;
-}
-
-export function toInvoice(row: InvoiceRow): Invoice {
-  return {
-    id: row.id,
-    status: row.status,
-    senderId: row.fromAccountId,
-    fromHandle: row.fromHandle,
-    fromName: row.fromName,
-    recipientId: row.recipientId,
-    toHandle: row.toHandle,
-    toEmail: row.toEmail,
-    amount: amountOf(row.asset, row.atomic),
-    description: row.description,
-    dueAt: row.dueAt,
-    overdue: row.overdue,
-    pageToken: row.pageToken,
-    transferId: row.transferId,
-    createdAt: row.createdAt,
-    paidAt: row.paidAt,
-    cancelledAt: row.cancelledAt,
-  };
 }

@@ -20,14 +20,12 @@ import {
   findInvoice,
   type Invoice,
   type InvoiceParts,
-  type InvoiceRow,
   type InvoiceStatus,
   invoiceStatuses,
   isOverdue,
   lockInvoice,
   refuseUnlessPossible,
-  selectInvoice,
-  toInvoice,
+  selectInvoices,
 } from './invoice.ts';
 import { describeInvoice, exampleInvoice, examplePaid, invoiceResponse, recordInvoiceEvent } from './response.ts';
 
@@ -55,19 +53,15 @@ async function listInvoices(
   db: Queryable,
   { accountId, direction, status, overdue, limit, cursor }: InvoiceQuery,
 ): Promise<Invoice[]> {
-  const { rows } = await db.query<InvoiceRow>(
-    `${selectInvoice} WHERE i.id IN (${waysIn.join(' UNION ')}) ORDER BY i.id DESC LIMIT $5`,
-    [
-      accountId,
-      cursor ?? null,
-      status ?? null,
-      overdue ?? null,
-      limit + 1,
-      direction !== 'received',
-      direction !== 'sent',
-    ],
-  );
-  return rows.map(toInvoice);
+  return selectInvoices(db, `WHERE i.id IN (${waysIn.join(' UNION ')}) ORDER BY i.id DESC LIMIT $5`, [
+    accountId,
+    cursor ?? null,
+    status ?? null,
+    overdue ?? null,
+    limit + 1,
+    direction !== 'received',
+    direction !== 'sent',
+  ]);
 }
 
 export function invoiceRoutes(parts: InvoiceParts): Route[] {

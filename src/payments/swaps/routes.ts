@@ -26,7 +26,7 @@ import { swapErrors } from './errors.ts';
 import { type QuoteParts, quoteSwap, type SwapTerms } from './quote-swap.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './response.ts';
 import { publicStatuses, statesOf, swapSaga } from './saga.ts';
-import { findSwap, type SwapRow, selectSwap, toSwap } from './swap.ts';
+import { findSwap, selectSwaps } from './swap.ts';
 import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
 
 interface NewSwap extends Omit<SwapTerms, 'rate'> {
@@ -243,15 +243,14 @@ function historyRoute(db: Queryable): Route {
     item: swapRecord,
     example: exampleSwap,
     filters: { status: z.enum(publicStatuses).optional() },
-    rows: async ({ accountId, cursor, status, limit }) => {
-      const { rows } = await db.query<SwapRow>(
-        `${selectSwap} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+    rows: ({ accountId, cursor, status, limit }) =>
+      selectSwaps(
+        db,
+        `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],
-      );
-      return rows;
-    },
-    describe: (row) => describeSwap(toSwap(row)),
+      ),
+    describe: describeSwap,
   });
 }
 

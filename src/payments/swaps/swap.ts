@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { approveStep } from '../../custody/steps/spending-wallet.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { type Amount, amountOf, subtract } from '../../money/amount.ts';
+import { type Amount, amountOf, type Stored } from '../../money/amount.ts';
 import { type Asset, chains, homeChain } from '../../money/catalogue.ts';
 import type { SwapStatus } from './saga.ts';
 
@@ -59,65 +59,29 @@ export const prepareStep = ({ id, net }: Pick<Swap, 'id' | 'net'>) =>
 export const swapStep = (id: string) => ({ sagaId: id, step: 'swap' });
 
 export async function findSwap(db: Queryable, id: string): Promise<Swap | undefined> {
-  const { rows } = await db.query<SwapRow>(`${selectSwap} WHERE id = $1`, [id]);
-  return rows[0] && toSwap(rows[0]);
+  return (await selectSwaps(db, 'WHERE id = $1', [id]))[0];
 }
 
-export const selectSwap = `SELECT id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
-    status, path, recipient, amount_out, unspent, error, gas_due, created_at, coalesce(finished_at,
-      CASE WHEN status = 'returning' THEN status_since END) AS finished_at,
-    (SELECT s.hash FROM chain_steps s WHERE s.saga_id = swaps.id AND s.step = 'swap') AS tx_hash
-  FROM swaps`;
+type AmountName = 'amount' | 'fee' | 'gasFee' | 'unspent' | 'quoted' | 'amountOutMin' | 'amountOut';
 
-export interface SwapRow {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly asset: Asset;
-  readonly toAsset: Asset;
-  readonly amount: bigint;
-  readonly fee: bigint;
-  readonly gasFee: bigint;
-  readonly poolGas: bigint;
-  readonly quoted: bigint;
-  readonly amountOutMin: bigint;
-  readonly deadline: bigint;
-  readonly swapperId: string;
-  readonly status: SwapStatus;
-  readonly path: Hex | null;
-  readonly recipient: Hex | null;
-  readonly amountOut: bigint | null;
-  readonly unspent: bigint;
-  readonly txHash: Hex | null;
-  readonly error: string | null;
-  readonly gasDue: boolean;
-  readonly createdAt: Date;
-  readonly finishedAt: Date | null;
-}
-
-export function toSwap(row: SwapRow): Swap {
-  const sold = (atomic: bigint) => amountOf(row.asset, atomic);
-  const bought = (atomic: bigint) => amountOf(row.toAsset, atomic);
-  return {
-    id: row.id,
-    accountId: row.accountId,
-    amount: sold(row.amount),
-    fee: sold(row.fee),
-    gasFee: sold(row.gasFee),
-    poolGas: row.poolGas,
-    net: subtract(sold(row.amount), sold(row.fee)),
-    quoted: bought(row.quoted),
-    amountOutMin: bought(row.amountOutMin),
-    deadline: row.deadline,
-    swapperId: row.swapperId,
-    status: row.status,
-    path: row.path,
-    recipient: row.recipient,
-    amountOut: row.amountOut === null ? null : bought(row.amountOut),
-    unspent: sold(row.unspent),
-    txHash: row.txHash,
-    error: row.error,
-    gasDue: row.gasDue,
-    createdAt: row.createdAt,
-    finishedAt: row.finishedAt,
-  };
+export async function selectSwaps(db: Queryable, where: string, values: readonly unknown[]): Promise<Swap[]> {
+  const { rows } = await db.query<Stored<Omit<Swap, 'net'>, AmountName> & { readonly toAsset: Asset }>(
+    `SELECT id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
+        status, path, recipient, amount_out, unspent, error, gas_due, created_at, coalesce(finished_at,
+          CASE WHEN status = 'returning' THEN status_since END) AS finished_at,
+        (SELECT s.hash FROM chain_steps s WHERE s.saga_id = swaps.id AND s.step = 'swap') AS tx_hash
+      FROM swaps ${where}`,
+    values,
+  );
+  return rows.map(({ asset, toAsset, ...row }) => ({
+    ...row,
+    amount: amountOf(asset, row.amount),
+    fee: amountOf(asset, row.fee),
+    gasFee: amountOf(asset, row.gasFee),
+    net: amountOf(asset, row.amount - row.fee),
+    unspent: amountOf(asset, row.unspent),
+    quoted: amountOf(toAsset, row.quoted),
+    amountOutMin: amountOf(toAsset, row.amountOutMin),
+    amountOut: row.amountOut === null ? null : amountOf(toAsset, row.amountOut),
+  }));
 }

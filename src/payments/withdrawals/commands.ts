@@ -19,14 +19,7 @@ import { isUnwrapped } from './hold-withdrawal.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
 import { withdrawalSaga } from './saga.ts';
 import { beginWrapping } from './unwrap.ts';
-import {
-  findWithdrawal,
-  selectWithdrawal,
-  toWithdrawal,
-  type Withdrawal,
-  type WithdrawalRow,
-  type WithdrawalSagaParts,
-} from './withdrawal.ts';
+import { findWithdrawal, selectWithdrawals, type Withdrawal, type WithdrawalSagaParts } from './withdrawal.ts';
 
 type FeeParts = Pick<WithdrawalSagaParts, 'db' | 'ledger' | 'networks'>;
 
@@ -173,12 +166,13 @@ async function* walkOpen(db: Database): AsyncGenerator<Withdrawal> {
   for (const isHeld of [true, false]) {
     let after = '';
     for (;;) {
-      const { rows } = await db.query<WithdrawalRow>(
-        `${selectWithdrawal} WHERE finished_at IS NULL AND (status = 'held') = $1 AND id > $2 ORDER BY id LIMIT $3`,
+      const page = await selectWithdrawals(
+        db,
+        `WHERE finished_at IS NULL AND (status = 'held') = $1 AND id > $2 ORDER BY id LIMIT $3`,
         [isHeld, after, pageSize],
       );
-      for (const row of rows) yield toWithdrawal(row);
-      const last = rows[pageSize - 1];
+      yield* page;
+      const last = page[pageSize - 1];
       if (last === undefined) break;
       after = last.id;
     }

@@ -30,7 +30,7 @@ import { withdrawalErrors } from './errors.ts';
 import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
 import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './response.ts';
 import { publicStatuses, statesOf } from './saga.ts';
-import { findWithdrawal, selectWithdrawal, toWithdrawal, type WithdrawalRow } from './withdrawal.ts';
+import { findWithdrawal, selectWithdrawals } from './withdrawal.ts';
 
 interface CancelParts {
   readonly once: RunOnce;
@@ -247,15 +247,14 @@ function historyRoute(db: Queryable): Route {
     item: withdrawalRecord,
     example: exampleWithdrawal,
     filters: { status: z.enum(publicStatuses).optional() },
-    rows: async ({ accountId, cursor, status, limit }) => {
-      const { rows } = await db.query<WithdrawalRow>(
-        `${selectWithdrawal} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+    rows: ({ accountId, cursor, status, limit }) =>
+      selectWithdrawals(
+        db,
+        `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],
-      );
-      return rows;
-    },
-    describe: (row) => describeWithdrawal(toWithdrawal(row)),
+      ),
+    describe: describeWithdrawal,
   });
 }
 

@@ -11,8 +11,8 @@ import { type AccountId, houseAccount, userAccount } from '../../ledger/account-
 import { describeMoney, detailsOf, type EventType, jsonAmount } from '../../ledger/event-types.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
-import { type Amount, amountOf, subtract } from '../../money/amount.ts';
-import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
+import { type Amount, amountOf, type Stored, subtract } from '../../money/amount.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
 import type { WithdrawalStatus } from './saga.ts';
 
 export interface WithdrawalSagaParts {
@@ -107,53 +107,26 @@ export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' |
 }
 
 export async function findWithdrawal(db: Queryable, id: string): Promise<Withdrawal | undefined> {
-  const { rows } = await db.query<WithdrawalRow>(`${selectWithdrawal} WHERE id = $1`, [id]);
-  return rows[0] && toWithdrawal(rows[0]);
+  return (await selectWithdrawals(db, 'WHERE id = $1', [id]))[0];
 }
 
-export const selectWithdrawal = `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
-    (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
-    error, held_because, held_by, released_at IS NOT NULL AS released, value, created_at, finished_at
-  FROM withdrawals`;
-
-export interface WithdrawalRow {
-  readonly id: string;
-  readonly accountId: bigint | null;
-  readonly chain: ChainId;
-  readonly asset: Asset;
-  readonly address: string;
-  readonly gross: bigint;
-  readonly fee: bigint;
-  readonly net: bigint;
-  readonly status: WithdrawalStatus;
-  readonly txHash: Hex | null;
-  readonly error: string | null;
-  readonly heldBecause: string | null;
-  readonly heldBy: Holder | null;
-  readonly released: boolean;
-  readonly value: bigint | null;
-  readonly createdAt: Date;
-  readonly finishedAt: Date | null;
-}
-
-export function toWithdrawal(row: WithdrawalRow): Withdrawal {
-  const amount = (atomic: bigint) => amountOf(row.asset, atomic);
-  return {
-    id: row.id,
-    accountId: row.accountId,
-    chain: row.chain,
+export async function selectWithdrawals(
+  db: Queryable,
+  where: string,
+  values: readonly unknown[],
+): Promise<Withdrawal[]> {
+  const { rows } = await db.query<Stored<Withdrawal, 'gross' | 'fee' | 'net'>>(
+    `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
+        (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
+        error, held_because, held_by, released_at IS NOT NULL AS released, value, created_at, finished_at
+      FROM withdrawals ${where}`,
+    values,
+  );
+  return rows.map(({ asset, ...row }) => ({
+    ...row,
     address: getAddress(row.address),
-    gross: amount(row.gross),
-    fee: amount(row.fee),
-    net: amount(row.net),
-    status: row.status,
-    txHash: row.txHash,
-    error: row.error,
-    heldBecause: row.heldBecause,
-    heldBy: row.heldBy,
-    released: row.released,
-    value: row.value === null ? null : row.value,
-    createdAt: row.createdAt,
-    finishedAt: row.finishedAt,
-  };
+    gross: amountOf(asset, row.gross),
+    fee: amountOf(asset, row.fee),
+    net: amountOf(asset, row.net),
+  }));
 }

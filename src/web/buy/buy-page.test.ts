@@ -21,7 +21,7 @@ function view(link: Partial<FundingPageView> = {}, more: Partial<BuyView> = {}):
       createdAt: new Date('2026-01-15T10:00:00Z'),
       expiresAt: new Date('2026-01-15T10:20:00Z'),
       completion: undefined,
-      card: undefined,
+      card: null,
       address,
       arriving: [],
       ...link,

@@ -95,14 +95,14 @@ export function announcement({ link }: BuyView): string {
  * What the card company reports. Other payments to the account stay private, because the link may have been shared.
  */
 export function remarks({ card, status }: FundingPageView): string[] {
-  if (card === undefined || (status !== 'open' && status !== 'expired')) return [];
+  if (card === null || (status !== 'open' && status !== 'expired')) return [];
   switch (card.state) {
     case 'pending':
       return ['The card company is processing your payment.'];
     case 'sent':
       return ['The card company has sent the money. It is added as soon as it arrives.'];
     case 'failed': {
-      const why = card.reason === undefined ? '' : `: ${card.reason}`;
+      const why = card.reason === null ? '' : `: ${card.reason}`;
       return status === 'expired'
         ? [`The card payment was refused${why}.`]
         : [

@@ -48,12 +48,11 @@ async function decideWithout(tx: Transaction, { id, accountId }: Purchase): Prom
   );
   const [from] = opened;
   if (from === undefined) return new Map();
-  const { rows } = await tx.query<{ id: string; at: bigint; amount: bigint; kept: bigint }>(
+  const { rows } = await tx.query<Charge>(
     `SELECT id, ${microseconds('at')} AS at, amount, kept FROM (${chargesSince}) charges ORDER BY charges.at, id`,
     [accountId, from.twoDaysBefore],
   );
-  const charges = rows.map((row): Charge => ({ id: row.id, at: row.at, amount: row.amount, kept: row.kept }));
-  return recalculateFees(charges, from.dayBefore);
+  return recalculateFees(rows, from.dayBefore);
 }
 
 const microseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;

@@ -9,8 +9,8 @@ import type { Parser } from '../../kernel/parser/parser.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { type Amount, add, amountOf } from '../../money/amount.ts';
-import { type Asset, homeChain } from '../../money/catalogue.ts';
+import { type Amount, add, amountOf, type Stored } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
 import type { Receipt, X402Version } from '../wire/messages.ts';
 import type { AcceptedTerms } from './choose-offer.ts';
 import type { PurchaseStatus } from './saga.ts';
@@ -95,82 +95,37 @@ export function isAnswered({ sellerStatus, sellerTrouble }: Pick<Purchase, 'sell
 }
 
 export async function findPurchase(db: Queryable, id: string): Promise<Purchase | undefined> {
-  const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE id = $1`, [id]);
-  return rows[0] && toPurchase(rows[0]);
+  return (await selectPurchases(db, 'WHERE id = $1', [id]))[0];
 }
 
 /** The latest one, because earlier purchases used the key before it expired. */
 export async function findPurchaseByKey(db: Queryable, keyDigest: string): Promise<Purchase | undefined> {
-  const { rows } = await db.query<PurchaseRow>(`${selectPurchase} WHERE key_digest = $1 ORDER BY id DESC LIMIT 1`, [
-    keyDigest,
-  ]);
-  return rows[0] && toPurchase(rows[0]);
+  return (await selectPurchases(db, 'WHERE key_digest = $1 ORDER BY id DESC LIMIT 1', [keyDigest]))[0];
 }
 
-export const selectPurchase = `SELECT id, account_id, method, url, key_digest, asset, amount, fee,
-    (SELECT coalesce(sum(r.atomic), 0) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id) AS fee_returned,
-    x402_version, terms, wallet_id,
-    pay_to, nonce, valid_before, from_block, signature, status, asks, seller_status, seller_trouble, receipt, tx_hash, error,
-    created_at, finished_at
-  FROM purchases`;
-
-export interface PurchaseRow {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly method: string;
-  readonly url: string;
-  readonly keyDigest: string | null;
-  readonly asset: Asset;
-  readonly amount: bigint;
-  readonly fee: bigint;
-  readonly feeReturned: bigint;
-  readonly x402Version: X402Version;
+type PurchaseRow = Stored<Omit<Purchase, 'terms' | 'receipt'>, 'amount' | 'fee' | 'feeReturned'> & {
   readonly terms: string;
-  readonly walletId: string;
-  readonly payTo: Hex;
-  readonly nonce: Hex;
-  readonly validBefore: bigint;
-  readonly fromBlock: bigint;
-  readonly signature: Hex | null;
-  readonly status: PurchaseStatus;
-  readonly asks: number;
-  readonly sellerStatus: number | null;
-  readonly sellerTrouble: SellerTrouble | null;
   readonly receipt: string | null;
-  readonly txHash: Hex | null;
-  readonly error: string | null;
-  readonly createdAt: Date;
-  readonly finishedAt: Date | null;
-}
+};
 
-export function toPurchase(row: PurchaseRow): Purchase {
-  return {
-    id: row.id,
-    accountId: row.accountId,
-    method: row.method,
-    url: row.url,
-    keyDigest: row.keyDigest,
-    amount: amountOf(row.asset, row.amount),
-    fee: amountOf(row.asset, row.fee),
-    feeReturned: amountOf(row.asset, row.feeReturned),
-    version: row.x402Version,
+export async function selectPurchases(db: Queryable, where: string, values: readonly unknown[]): Promise<Purchase[]> {
+  const { rows } = await db.query<PurchaseRow>(
+    `SELECT id, account_id, method, url, key_digest, asset, amount, fee,
+        (SELECT coalesce(sum(r.atomic), 0) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id) AS fee_returned,
+        x402_version AS version, terms, wallet_id, pay_to, nonce, valid_before, from_block, signature, status, asks,
+        seller_status, seller_trouble, receipt, tx_hash, error, created_at, finished_at
+      FROM purchases ${where}`,
+    values,
+  );
+  return rows.map(({ asset, ...row }) => ({
+    ...row,
+    amount: amountOf(asset, row.amount),
+    fee: amountOf(asset, row.fee),
+    feeReturned: amountOf(asset, row.feeReturned),
     terms: JSON.parse(row.terms) as AcceptedTerms,
-    walletId: row.walletId,
     payTo: getAddress(row.payTo),
-    nonce: row.nonce,
-    validBefore: row.validBefore,
-    fromBlock: row.fromBlock,
-    signature: row.signature,
-    status: row.status,
-    asks: row.asks,
-    sellerStatus: row.sellerStatus,
-    sellerTrouble: row.sellerTrouble,
     receipt: row.receipt === null ? null : (JSON.parse(row.receipt) as Receipt),
-    txHash: row.txHash,
-    error: row.error,
-    createdAt: row.createdAt,
-    finishedAt: row.finishedAt,
-  };
+  }));
 }
 
 /** The wallet chosen when the purchase was opened; after a rotation it is a retired one. */

@@ -8,7 +8,7 @@ import { balanceErrors } from '../../ledger/balance-errors.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
 import { type BuyParts, buy } from './buy.ts';
 import { purchaseErrors } from './errors.ts';
-import { findPurchase, type PurchaseRow, selectPurchase, toPurchase } from './purchase.ts';
+import { findPurchase, selectPurchases } from './purchase.ts';
 import {
   describePurchase,
   exampleDetail,
@@ -71,15 +71,14 @@ function historyRoute(db: Queryable): Route {
     item: purchaseRecord,
     example: examplePurchase,
     filters: { status: z.enum(publicStatuses).optional() },
-    rows: async ({ accountId, cursor, status, limit }) => {
-      const { rows } = await db.query<PurchaseRow>(
-        `${selectPurchase} WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
+    rows: ({ accountId, cursor, status, limit }) =>
+      selectPurchases(
+        db,
+        `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],
-      );
-      return rows;
-    },
-    describe: (row) => describePurchase(toPurchase(row)),
+      ),
+    describe: describePurchase,
   });
 }
 

@@ -19,7 +19,7 @@ export function addNanoCommands(
     .description('list wallets whose payments could not be collected, largest debt first')
     .action(() =>
       withDatabase(async (db) => {
-        const { rows } = await db.query<{ address: string; debt: string; open: string; failedSince: Date | null }>(
+        const { rows } = await db.query<{ address: string; debt: bigint; open: bigint; failedSince: Date | null }>(
           `SELECT address, debt, credit + prepaying AS open, failed_since FROM payers
             WHERE failed_since IS NOT NULL OR debt > 0 ORDER BY debt DESC, address LIMIT ${mostDebtors + 1}`,
         );
@@ -39,7 +39,7 @@ export function addNanoCommands(
     .action((address: string) =>
       withDatabase(async (db) => {
         if (!isAddress(address, { strict: false })) throw new Refusal(`${address} is not an address.`);
-        const { rows } = await db.query<{ debt: string }>(
+        const { rows } = await db.query<{ debt: bigint }>(
           `UPDATE payers p SET debt = 0 FROM payers earlier
             WHERE (p.chain, p.token, p.address) = (earlier.chain, earlier.token, earlier.address)
               AND p.address = lower($1) AND earlier.debt > 0 RETURNING earlier.debt`,
@@ -51,6 +51,6 @@ export function addNanoCommands(
     );
 }
 
-function usdc(atomic: string): string {
-  return `${toDecimalText(amountOf('USDC', BigInt(atomic)))} USDC`;
+function usdc(atomic: bigint): string {
+  return `${toDecimalText(amountOf('USDC', atomic))} USDC`;
 }

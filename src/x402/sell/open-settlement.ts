@@ -1,4 +1,3 @@
-import type { Hex } from 'viem';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
@@ -6,7 +5,7 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import { type Choice, choosePayments } from './choose-payments.ts';
+import { type Choice, choosePayments, type WaitingPayment } from './choose-payments.ts';
 import { type Claim, claimsOfSettlement, tokenAddress } from './claim.ts';
 import { noteUnpaid } from './end-claims.ts';
 import { type EndingParts, endUsed } from './end-unpayable.ts';
@@ -121,18 +120,9 @@ const waits = `chain = $1 AND asset = $2 AND arrived_at IS NULL AND written_off_
   AND (retry_at IS NULL OR retry_at <= clock_timestamp()) AND failed_tries < ${mostFailedTries}
   AND valid_before > extract(epoch FROM clock_timestamp())`;
 
-interface WaitingRow {
-  readonly id: string;
-  readonly payer: Hex;
-  readonly nonce: Hex;
-  readonly atomic: bigint;
-  readonly prepaid: boolean;
-  readonly due: boolean;
-}
-
 /** When one payment is due, later ones go with it. A prepaid payment is due at once. */
 async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: GatheringRules) {
-  const { rows } = await db.query<WaitingRow>(
+  const { rows } = await db.query<Omit<WaitingPayment, 'isUsed'> & { readonly due: boolean }>(
     `SELECT id, payer, nonce, atomic, prepaid,
             prepaid OR valid_before < extract(epoch FROM clock_timestamp()) + $4 OR attempts > 0
               OR served_at <= clock_timestamp() - make_interval(secs => $3) AS due
@@ -140,7 +130,7 @@ async function findWaiting(db: Database, { gatherMs, most, urgentSeconds }: Gath
     [paymentChain, asset, gatherMs / 1_000, urgentSeconds, most],
   );
   if (rows.length < most && !rows.some(({ due }) => due)) return [];
-  return rows.map(({ id, payer, nonce, atomic, prepaid }) => ({ id, payer, nonce, atomic: atomic, prepaid }));
+  return rows.map(({ due: _, ...payment }) => payment);
 }
 
 /** Another process may have taken some of them. */

@@ -62,42 +62,24 @@ function sum(payments: readonly { readonly atomic: bigint }[]): bigint {
   return payments.reduce((total, { atomic }) => total + atomic, 0n);
 }
 
-interface BookRow {
-  readonly address: Hex;
-  readonly credit: bigint;
-  readonly open: bigint;
-  readonly arrivals: string;
-  readonly failed: boolean;
-  readonly count: string;
-  readonly underWay: bigint;
-  readonly prepaidUnderWay: bigint;
-}
+type Book = Omit<Wallet, 'balance' | 'underWay'> &
+  Wallet['underWay'] & { readonly address: Hex; readonly open: bigint };
 
 /** Read before the chain, so that a payment that arrives in between makes a wallet look poorer, never richer. */
 async function readBooks({ db, network, token }: LookingParts, payers: readonly Hex[]) {
-  const { rows } = await db.query<BookRow>(
-    `SELECT p.address, p.credit, p.credit + p.prepaying AS open, p.arrivals::text, p.failed_since IS NOT NULL AS failed,
-            count(c.id)::text AS count, coalesce(sum(c.atomic), 0) AS under_way,
-            coalesce(sum(c.atomic) FILTER (WHERE c.prepaid), 0) AS prepaid_under_way
+  const { rows } = await db.query<Book>(
+    `SELECT p.address, p.credit, p.credit + p.prepaying AS open, p.arrivals::float8, p.failed_since IS NOT NULL AS has_failed,
+            count(c.id)::integer AS count, coalesce(sum(c.atomic), 0) AS atomic,
+            coalesce(sum(c.atomic) FILTER (WHERE c.prepaid), 0) AS prepaid
        FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
         AND c.settlement_id IS NOT NULL AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
       WHERE p.chain = $1 AND p.token = lower($2) AND p.address = ANY ($3) GROUP BY p.chain, p.token, p.address`,
     [network.id, token, payers],
   );
   return new Map(
-    rows.map((row) => [
-      row.address,
-      {
-        credit: row.credit,
-        open: row.open,
-        arrivals: Number(row.arrivals),
-        hasFailed: row.failed,
-        underWay: {
-          count: Number(row.count),
-          atomic: row.underWay,
-          prepaid: row.prepaidUnderWay,
-        },
-      },
+    rows.map(({ address, count, atomic, prepaid, ...book }) => [
+      address,
+      { ...book, underWay: { count, atomic, prepaid } },
     ]),
   );
 }
