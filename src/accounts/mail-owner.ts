@@ -33,7 +33,7 @@ export async function mailNewSignIn(
   if (rows.some(({ address }) => networksOf(address).nearest === nearest)) return;
   await mailOwner(tx, secrets, accountId, {
     subject: 'New sign-in to your account',
-    text: `Somebody signed in with your password from ${ip}, a network that was not used before, and received an API key that ends in ${last4}. The key can withdraw money.`,
+    text: `Someone signed in with your password from ${ip}, a network that was not used before, and received an API key that ends in ${last4}. The key can withdraw money.`,
   });
 }
 

@@ -13,7 +13,7 @@ export const sweepSaga = defineSaga({
   fixed: ['chain', 'asset'],
   states: {
     signed: {
-      meaning: 'each wallet has signed; nobody was shown the signatures yet',
+      meaning: 'each wallet has signed; no signature was submitted yet',
       next: ['sending', 'complete', 'failed'],
       withinMs: 60 * minutes,
     },

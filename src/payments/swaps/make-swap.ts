@@ -136,7 +136,7 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
     if (!(await doNodesAgree(network, isUndone(hash)))) {
       return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was undone', isTrouble: true };
     }
-    const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
+    const undone = { state: 'failed', reason: 'The contract reverted the transaction.', hash, gasCost } as const;
     await failByReason(parts, swap, undone);
     return 'go_on';
   }

@@ -57,7 +57,7 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
     case 'needs_buyer':
       return handOver(parts, order, answer.continueUrl);
     case 'cancelled':
-      await releaseOrder(parts, order, failed('refused', 'The shop has cancelled the order.'), 'the shop said so');
+      await releaseOrder(parts, order, failed('refused', 'The shop cancelled the order.'), 'the shop said so');
       return 'rest';
     case 'refused':
       if (order.channel.kind === 'webhook') {
@@ -66,12 +66,12 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
       }
       return takeBack(parts, order, failed(answer.why, answer.reason));
     case 'gone':
-      return takeBack(parts, order, failed('refused', 'The shop does not know the order any more.'));
+      return takeBack(parts, order, failed('refused', 'The shop no longer knows the order.'));
     case 'open':
     case 'in_progress':
     case 'unknown': {
       if (!isWanted) return takeBack(parts, order, cancelledByBuyer);
-      const late = failed('no_answer', 'The shop did not take the order in time.');
+      const late = failed('no_answer', 'The shop did not accept the order in time.');
       return isOver ? takeBack(parts, order, late) : waitFor(order, clock.now(), describe(answer));
     }
   }
@@ -95,7 +95,11 @@ async function handOver(parts: OrderParts, order: Order, continueUrl: string): P
   const ending = { status: 'needs_buyer', continueUrl } as const;
   const came = await releaseOrder(parts, order, ending, 'unless it may have it');
   if (came !== 'with_the_shop') return 'rest';
-  return takeBack(parts, order, failed('refused', 'The shop wanted to see the buyer, and has cancelled the order.'));
+  return takeBack(
+    parts,
+    order,
+    failed('refused', 'The shop required the buyer to complete the order, and then cancelled it.'),
+  );
 }
 
 function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending, { status: 'failed' }> {

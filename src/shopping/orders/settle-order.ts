@@ -129,7 +129,7 @@ export const cancelledByBuyer = {
 export const notRedeemed = {
   status: 'failed',
   code: 'not_redeemed',
-  reason: 'The shop said that it has the order, but did not redeem the payment in time.',
+  reason: 'The shop accepted the order, but did not redeem the payment in time.',
 } as const satisfies Ending;
 
 /** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
