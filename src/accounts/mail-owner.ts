@@ -47,7 +47,7 @@ const notYou =
   'If this was not you, set a new password at once: POST /account/password/reset mails you a token, even if the password was changed. Revoke all keys with it (revokeKeys) or with POST /account/keys/revoke-all.';
 
 /**
- * Mails the owner about a sensitive change, in the same commit. An unverified email may belong to somebody else, so it
+ * Mails the owner about a sensitive change, in the same commit. An unverified email may belong to someone else, so it
  * gets no mail.
  */
 export async function mailOwner(

@@ -18,7 +18,7 @@ import { isOnChain } from '../watch/reorg.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
-/** Deposits of some wallets, each with its permission to carry them to the treasury. */
+/** Deposits of several wallets, each with a signed authorization to move them to the treasury. */
 interface Sweep {
   readonly id: string;
   readonly chain: ChainId;

@@ -18,7 +18,7 @@ export const sweepSaga = defineSaga({
       withinMs: 60 * minutes,
     },
     sending: {
-      meaning: 'the gas wallet submits them, or their time is waited out',
+      meaning: 'the gas wallet submits the signatures, or waits until they expire',
       next: ['complete', 'failed'],
       withinMs: 180 * minutes,
     },

@@ -54,7 +54,7 @@ export function createLongAnswers({ logger, limits = usualLimits }: LongAnswersO
   const places = createPlaces({ what: 'long answers', inAll: limits.atOnce, shares: { caller: limits.perAccount } });
   let turn: Promise<unknown> = Promise.resolve();
 
-  /** One piece is made at a time, whoever it is for, and others are served before the next one. */
+  /** One piece is made at a time for all answers together, and other requests are served before the next one. */
   function makeNext(pieces: AsyncIterator<string>): Promise<IteratorResult<string>> {
     let startedAt = 0;
     const made = turn.then(() => {

@@ -99,7 +99,7 @@ export function publicStatus(status: WithdrawalStatus): PublicStatus {
   return publicStatuses.find((shown) => shown === status) ?? 'sending';
 }
 
-/** Every state that its owner is told of by one name. */
+/** Every state that the API shows as this status. */
 export function statesOf(shown: PublicStatus): WithdrawalStatus[] {
   return withdrawalStatuses.filter((state) => publicStatus(state) === shown);
 }

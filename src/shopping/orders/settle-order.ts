@@ -32,7 +32,7 @@ async function openSeller(
 }
 
 /**
- * Call in the commit that pays the shop. The seller is the account that received the order, whoever owns the domain now; without
+ * Call in the commit that pays the shop. The seller is the account that received the order, even if the domain has another owner now; without
  * one, the first account that proves the domain. The row lock on the claimant orders this against a concurrent proof, so that the
  * money reaches the new owner either way.
  */
@@ -56,7 +56,7 @@ async function findSeller(
 type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
 type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
 
-/** What came of paying the shop: it is paid, it has not redeemed what it was given, or somebody else was faster. */
+/** The shop is paid, it has not redeemed its credential, or another process was faster. */
 type Capture = 'captured' | 'not_redeemed' | 'decided_before';
 
 /**
@@ -132,13 +132,13 @@ export const notRedeemed = {
   reason: 'The shop accepted the order, but did not redeem the payment in time.',
 } as const satisfies Ending;
 
-/** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
+/** The money is back, the shop may have the order, or another process was faster. */
 export type Release = 'released' | 'with_the_shop' | 'decided_before';
 
 /**
- * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if it cannot have: nobody has
- * redeemed what it was given, and from that commit on nobody can; or it takes orders by message and was never sent this one. After the
- * last deadline, which the shop knows, it goes back in any case.
+ * Refunds the buyer in full. If the shop has not said that it refused the order, this happens only if it cannot have accepted it: its
+ * credential was not redeemed and is void from this commit on, or it takes orders by webhook and was never sent this one. After the
+ * last deadline, which the shop knows, the buyer is refunded in any case.
  */
 export async function releaseOrder(
   { db, ledger, logger }: SettleParts,

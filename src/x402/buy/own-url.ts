@@ -2,8 +2,8 @@ import { isLoopback } from '../../kernel/loopback.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
 
 /**
- * Whether a URL leads to ourselves: the address that people reach us at, whoever spells it how. On this machine one port is one
- * server, whatever its address is called; elsewhere the name tells.
+ * Whether a URL leads to this service, however its host is spelled. On this machine the port alone identifies the server; elsewhere
+ * the name does.
  */
 export function isOwnUrl(text: string, publicUrl: string): boolean {
   const [asked, own] = [parseUrl(text), parseUrl(publicUrl)];

@@ -6,11 +6,11 @@ const minutes = 60_000;
 const inTransitSql = `amount + fee - coalesce(
     (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id), 0)`;
 
-/** A call to somebody else's paid endpoint, and the money for it. */
+/** A call to a third party's paid endpoint, and the money for it. */
 export const purchaseSaga = defineSaga({
   name: 'purchase',
   table: 'purchases',
-  // What waits for a seller holds up nobody who waits for the chain.
+  // A purchase that waits for a seller must not delay those that wait for the chain.
   lane: "CASE WHEN status = 'settling' THEN 'MATIC' ELSE 'purchases' END",
   ownLanes: ['purchases'],
   about: `${amountSql('amount', 'asset')} || ' to ' || pay_to`,
@@ -58,7 +58,7 @@ export const purchaseSaga = defineSaga({
   rehearsal: {
     request: { path: '/nano/pay', body: { url: 'http://demo-seller.example/forecast', maxAmount: 1 } },
     endsAs: 'paid',
-    // Nobody is asked for a transaction: where a provider signs there is nothing to be asked again.
+    // No transaction is requested from the provider, so there is no request to repeat.
     notWith: ['circle'],
   },
 });

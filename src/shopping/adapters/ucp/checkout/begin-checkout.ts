@@ -17,7 +17,7 @@ import { readRefusal, readRefusalWithoutSession, readSession, type Session } fro
 const timeoutMs = 6_000;
 
 /**
- * Creates a checkout, sends the address and selects shipping, so that the shop can state its total. This binds nobody: an
+ * Creates a checkout, sends the address and selects shipping, so that the shop can state its total. This is not binding: an
  * uncompleted checkout expires.
  */
 export async function beginCheckout(
