@@ -191,7 +191,7 @@ async function settle(
   const refused = end?.state === 'failed' ? end.reason : undefined;
   return {
     lookAgainInMs: waitingMs,
-    waitsFor: `the end of its authorizations${refused === undefined ? '' : `: ${refused}`}`,
+    waitsFor: `its authorizations to expire${refused === undefined ? '' : `: ${refused}`}`,
     isTrouble: refused !== undefined,
   };
 }

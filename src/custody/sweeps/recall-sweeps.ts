@@ -33,7 +33,7 @@ export async function recallSweeps(
     const fields = { chain: network.id, asset: token.asset, address: sent.address, txHash: sent.txHash };
     if (isMarked) recalled.add(sent.address);
     if (isMarked) logger.warn(fields, 'a wallet was swept by a transaction that is not in this database');
-    else logger.error(fields, 'a wallet has sent to the house what no deposits of it come to');
+    else logger.error(fields, 'a wallet sent an amount to the house that matches none of its deposits');
   }
   return recalled;
 }

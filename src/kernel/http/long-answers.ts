@@ -97,7 +97,7 @@ export function createLongAnswers({ logger, limits = usualLimits }: LongAnswersO
       const next = () => makeNext(pieces);
       const body: Readable = Readable.from(pace({ beginning, next, patienceMs, giveUp: () => body.destroy() }));
       body.once('close', finish);
-      body.once('error', (err) => logger.error({ err, requestId: request.id }, 'an answer was broken off'));
+      body.once('error', (err) => logger.error({ err, requestId: request.id }, 'a long response was aborted'));
       // The framework destroys the body when the client leaves, but not if the client left before there was a body.
       if (reply.raw.destroyed) body.destroy();
       return reply.send(body);

@@ -50,7 +50,7 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
       if ((await captureOrder(parts, order, answer, 'of the shop')) === 'not_redeemed') {
         // It may still redeem until its deadline.
         if (isOver) return takeBack(parts, order, notRedeemed);
-        return waitFor(order, clock.now(), 'the shop to redeem what it is paid with');
+        return waitFor(order, clock.now(), 'the shop to redeem its credential');
       }
       checkpoint('order.completed');
       return 'rest';
