@@ -116,7 +116,7 @@ async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promis
   // Another process has decided, perhaps that the shop is paid: then there is nothing to cancel.
   if (came === 'decided_before') return 'rest';
   if (came === 'released') {
-    // A courtesy: what it may have put aside is free again. Whether it hears of it changes nothing.
+    // A courtesy, so that the shop can release its stock. The outcome does not depend on it.
     await shop.cancel().catch(() => undefined);
     return 'rest';
   }
@@ -140,7 +140,7 @@ function describe(answer: ShopAnswer): string {
 const soonestMs = 500;
 const latestMs = 60_000;
 
-/** The longer it has taken, the longer it may take. */
+/** The longer the order has waited, the longer the pause. */
 function waitFor({ createdAt }: Order, now: number, waitsFor: string) {
   const age = now - createdAt.getTime();
   return { lookAgainInMs: Math.min(latestMs, Math.max(soonestMs, Math.round(age / 5))), waitsFor };

@@ -84,14 +84,14 @@ export const orderSaga = defineSaga({
       },
     },
     endsAs: 'completed',
-    // Nothing of it touches a chain.
+    // An order never touches a chain.
     notWith: ['circle'],
   },
 });
 
 export type OrderStatus = keyof (typeof orderSaga)['states'];
 
-/** What its buyer is told: what the shop has done with it since is part of that. */
+/** The statuses of the API. They include what the shop did after it was paid. */
 export const publicStatuses = ['pending', 'completed', 'fulfilled', 'refunded', 'failed', 'needs_buyer'] as const;
 
 export type PublicStatus = (typeof publicStatuses)[number];

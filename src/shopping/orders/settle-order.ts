@@ -60,9 +60,9 @@ type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
 type Capture = 'captured' | 'not_redeemed' | 'decided_before';
 
 /**
- * The shop has the order: it is paid, in the commit that says so. Of two processes one does it. The word of a shop that was given a
- * credential counts once it has redeemed that: before, anyone who answers in its place could have said so. A backup that was put back
- * may not know of it.
+ * The shop has accepted the order: it is paid in the commit that completes the order, by one process only. A shop that was given a
+ * credential must have redeemed it, because until then anyone could answer in its place. After a restore from a backup the redemption
+ * may be missing.
  */
 export async function captureOrder(
   { db, ledger }: SettleParts,
@@ -104,8 +104,7 @@ export async function captureOrder(
 }
 
 /**
- * What the buyer has agreed to is the most that a shop gets, whatever it says afterwards. If it asks for less in the same
- * currency, it gets less.
+ * A shop gets at most what the buyer agreed to, whatever it says afterwards. If it asks for less in the same currency, it gets less.
  */
 function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
   if (total === undefined || total.currency !== assets[asset].currency || total.minor <= 0n) return { amount, fee };
@@ -114,7 +113,7 @@ function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefi
   return { amount: amountOf(asset, asked.atomic), fee: orderFee(asked) };
 }
 
-/** How an order ended that the shop has not taken. */
+/** How an order ends that the shop has not accepted. */
 export type Ending =
   | { readonly status: 'failed'; readonly code: string; readonly reason: string }
   | { readonly status: 'needs_buyer'; readonly continueUrl: string };
@@ -125,7 +124,7 @@ export const cancelledByBuyer = {
   reason: 'You cancelled the order.',
 } as const satisfies Ending;
 
-/** The shop has not asked for the money as long as it could. */
+/** The shop did not redeem its credential in time. */
 export const notRedeemed = {
   status: 'failed',
   code: 'not_redeemed',
@@ -171,7 +170,7 @@ export async function releaseOrder(
         ending.status === 'needs_buyer' ? ending.continueUrl : null,
       ],
     );
-    // A shop that may have taken it must not send anything any more.
+    // A shop that may have accepted it must not ship any more.
     const mayHaveTakenIt = certainty === 'after the last deadline' || failed?.code === notRedeemed.code;
     const shop = mayHaveTakenIt ? (order.merchantId ?? undefined) : undefined;
     await tellOf(tx, id, 'order.failed', shop);
@@ -183,7 +182,7 @@ export async function releaseOrder(
 
 interface OpenOrder {
   readonly wasAsked: boolean;
-  /** What this database knows of it is as old as the backup. */
+  /** After a restore, this database may not know the latest state of the order. */
   readonly isRestored: boolean;
   readonly isVoid: boolean;
 }

@@ -11,7 +11,7 @@ export function isOwnUrl(text: string, publicUrl: string): boolean {
   if (!/^https?:$/.test(asked.protocol)) return false;
   const [host, ownHost] = [bare(asked), bare(own)];
   if (isThisMachine(ownHost)) return isThisMachine(host) && portOf(asked) === portOf(own);
-  // Behind a proxy plain http and https are the same door.
+  // Behind a proxy, http and https reach the same server.
   return host === ownHost && (portOf(asked) === portOf(own) || (asked.port === '' && own.port === ''));
 }
 

@@ -2,7 +2,7 @@ import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
 
 const minutes = 60_000;
 
-/** SQL: the amount, and what of its fee has not come back. */
+/** SQL: the amount, and the part of its fee that was not refunded. */
 const inTransitSql = `amount + fee - coalesce(
     (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id), 0)`;
 
@@ -65,7 +65,7 @@ export const purchaseSaga = defineSaga({
 
 export type PurchaseStatus = keyof (typeof purchaseSaga)['states'];
 
-/** What its owner is told: until the chain has spoken, the money is held. */
+/** The statuses of the API. The money is held until the chain shows the outcome. */
 export const publicStatuses = ['pending', 'paid', 'returned'] as const;
 export type PublicStatus = (typeof publicStatuses)[number];
 
@@ -73,7 +73,7 @@ export function publicStatus(status: PurchaseStatus): PublicStatus {
   return status === 'paid' || status === 'returned' ? status : 'pending';
 }
 
-/** The states of which its owner is told this one. */
+/** Every state that the API shows as this status. */
 export function statesOf(shown: PublicStatus): PurchaseStatus[] {
   return (Object.keys(purchaseSaga.states) as PurchaseStatus[]).filter((status) => publicStatus(status) === shown);
 }
