@@ -6,7 +6,7 @@ import { houseAccount, userAccount } from '../src/ledger/account-id.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { amountOf } from '../src/money/amount.ts';
 
-/** A million USDC each: nobody runs dry within a benchmark. */
+/** A million USDC each: no account runs dry within a benchmark. */
 export const fundedAtomic = 1_000_000_000_000n;
 
 export interface Person {

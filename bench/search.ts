@@ -164,7 +164,7 @@ async function listenAndLeave(server: Server, person: Person | undefined, { webs
   request.destroy();
 }
 
-/** Connections that nobody uses any more are kept for a few seconds. */
+/** Unused connections are kept for a few seconds. */
 async function untilQuiet(shops: Shops): Promise<void> {
   for (let tries = 0; tries < 100 && (await shops.open()) > 0; tries++) await sleep(200);
   await sleep(6_000);

@@ -10,7 +10,7 @@ import { createPeople, type Person } from './people.ts';
 
 export interface StatementFigures {
   readonly lines: number;
-  /** Seconds that one takes when nobody else asks for anything, and its size. */
+  /** Seconds that one takes without other requests, and its size. */
   readonly alone: { readonly seconds: number; readonly megabytes: number };
   /** Other requests, without statements and beside five of them. */
   readonly without: Measured;
@@ -44,7 +44,7 @@ export async function measureStatement(
   await loadTransfers(
     url,
     readers.map(({ id }) => id),
-    // Whoever takes part has two lines of each round: one that it sends and one that it gets.
+    // Each participant has two lines per round: one that it sends and one that it gets.
     (linesEach / 2) * statementsAtOnce,
   );
   const server = await startServer(url);

@@ -14,7 +14,7 @@ function faultsOf({ packages = {} }) {
   if (entries.length === 0) return ['It names no package.'];
   return entries.flatMap(([path, { integrity, resolved }]) => [
     ...(/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '') ? [] : [`${path} has no sha512 hash.`]),
-    // npm writes down where it found a package; for whoever has another registry that is a place they cannot reach.
+    // npm records where it found a package, which people with another registry may not be able to reach.
     ...(resolved === undefined ? [] : [`${path} names where it was found.`]),
   ]);
 }

@@ -168,7 +168,7 @@ async function withLock(say, work) {
   }
 }
 
-/** A link is made with its content or not at all, so nobody ever reads half a lock. */
+/** A link is made with its content or not at all, so no process ever reads half a lock. */
 function linkIfFree(from, to) {
   try {
     linkSync(from, to);
@@ -189,7 +189,7 @@ function identityOf(pid) {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return `${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
   } catch (error) {
-    // It lives, and is somebody else's: nothing more can be known of it.
+    // It runs as another user: nothing more can be known of it.
     return error.code === 'EPERM' ? `${pid} of another user` : undefined;
   }
 }

@@ -179,7 +179,7 @@ function main([proofFile, published]) {
   }
 }
 
-// A test imports this file; whoever runs it, under whatever name, gets an answer.
+// A test imports this file; running it, under whatever name, prints an answer.
 const started = process.argv[1];
 if (started !== undefined && import.meta.url === pathToFileURL(realpathSync(started)).href) {
   process.exitCode = main(process.argv.slice(2));

@@ -50,7 +50,7 @@ function details(order: Order): Html {
 }
 
 function basket(session: Session): Html {
-  return html`<section class="words"><h1>Your basket</h1><p>Somebody is buying this for you, and asks you to look at it first. In a shop that is real you would go on here.</p></section>
+  return html`<section class="words"><h1>Your basket</h1><p>An agent is buying this for you and asks you to check it first. In a real shop you would continue here.</p></section>
 <div class="receipt">${lines(session.lines, session)}</div>`;
 }
 

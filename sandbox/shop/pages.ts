@@ -30,7 +30,7 @@ function answerWordsPage(shop: Shop, pathname: string): ShopReply | undefined {
   const [title, text] =
     (
       {
-        '/privacy': ['Privacy', 'We remember who an order goes to and in which city, and tell nobody.'],
+        '/privacy': ['Privacy', 'We store the name and the city of each order, and share them with no one.'],
         '/terms': ['Terms', 'Nothing here is real: no money is taken, and nothing is ever sent.'],
       } as const
     )[pathname] ?? [];

@@ -11,7 +11,7 @@ export interface FoundAccount {
   readonly id: bigint;
   readonly handle: string;
   readonly name: string;
-  /** Null while unverified: it may be somebody else's. */
+  /** Null while unverified: it may be someone else's. */
   readonly email: string | null;
 }
 

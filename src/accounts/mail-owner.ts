@@ -33,7 +33,7 @@ export async function mailNewSignIn(
   if (rows.some(({ address }) => networksOf(address).nearest === nearest)) return;
   await mailOwner(tx, secrets, accountId, {
     subject: 'New sign-in to your account',
-    text: `Somebody signed in with your password from ${ip}, a network that was not used before, and received an API key that ends in ${last4}. The key can withdraw money.`,
+    text: `Someone signed in with your password from ${ip}, a network that was not used before, and received an API key that ends in ${last4}. The key can withdraw money.`,
   });
 }
 
@@ -47,7 +47,7 @@ const notYou =
   'If this was not you, set a new password at once: POST /account/password/reset mails you a token, even if the password was changed. Revoke all keys with it (revokeKeys) or with POST /account/keys/revoke-all.';
 
 /**
- * Mails the owner about a sensitive change, in the same commit. An unverified email may belong to somebody else, so it
+ * Mails the owner about a sensitive change, in the same commit. An unverified email may belong to someone else, so it
  * gets no mail.
  */
 export async function mailOwner(

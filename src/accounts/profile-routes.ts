@@ -182,7 +182,7 @@ function contactRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: `Send the code for your ${noun} again`,
         description:
-          'A new code replaces the old one. At most five codes an hour; the operator sets daily limits per address, network, country and in total.',
+          'A new code replaces the old one. At most five codes an hour; daily limits apply per address, network and country, and in total.',
         auth: 'key',
         scope: 'manage',
         idempotent: true,

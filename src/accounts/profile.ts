@@ -63,7 +63,7 @@ export function nextSteps({ email, emailVerified, pendingPhone = null }: Unprove
 
 export interface Profile {
   readonly handle: string;
-  /** Null once somebody else has proved that they own the mailbox. */
+  /** Null once someone else has proved that they own the mailbox. */
   readonly email: string | null;
   readonly emailVerified: boolean;
   /** A new email that waits for its codes. */
@@ -196,7 +196,7 @@ export async function updateProfile(
         await recordAudit(tx, { accountId, action: 'phone.removed', by });
       }
     } else if (change.phone !== undefined && change.phone !== current) {
-      // Whether another account has the number is revealed only to whoever proves to own it.
+      // Whether another account has the number is revealed only to the person who proves to own it.
       await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, by });
     }
     await recordAccountChanged(tx, accountId, { fields: changed, by });

@@ -182,9 +182,9 @@ describe('live mode', () => {
     ],
     [{ PAYWRIGHT_SECRET_NEXT: 'x'.repeat(40) }, 'PAYWRIGHT_SECRET_NEXT is unsafe: it has fewer than 8'],
     [{ PUBLIC_URL: 'https://ada:hunter2@pay.example.com' }, 'PUBLIC_URL is unsafe: it must not hold a password'],
-    [{ PUBLIC_URL: 'https://10.0.0.7' }, 'PUBLIC_URL is unsafe: nobody outside of your network'],
-    [{ PUBLIC_URL: 'https://[::1]:8402' }, 'PUBLIC_URL is unsafe: nobody outside'],
-    [{ PUBLIC_URL: 'https://payments' }, 'PUBLIC_URL is unsafe: nobody outside'],
+    [{ PUBLIC_URL: 'https://10.0.0.7' }, 'PUBLIC_URL is unsafe: this address cannot be reached from outside'],
+    [{ PUBLIC_URL: 'https://[::1]:8402' }, 'PUBLIC_URL is unsafe: this address cannot be reached'],
+    [{ PUBLIC_URL: 'https://payments' }, 'PUBLIC_URL is unsafe: this address cannot be reached'],
     ...[
       'localhost.',
       'pay.localhost',
@@ -196,7 +196,10 @@ describe('live mode', () => {
       'PAY.LAN',
     ].map(
       (host) =>
-        [{ PUBLIC_URL: `https://${host}` }, 'PUBLIC_URL is unsafe: nobody outside'] as [Record<string, string>, string],
+        [{ PUBLIC_URL: `https://${host}` }, 'PUBLIC_URL is unsafe: this address cannot be reached'] as [
+          Record<string, string>,
+          string,
+        ],
     ),
     [
       { EURC_ADDRESS_MATIC: '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174' },

@@ -87,7 +87,7 @@ function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
     ...(address.username !== '' || address.password !== ''
       ? ['PUBLIC_URL is unsafe: it must not hold a password']
       : []),
-    ...(isInside ? ['PUBLIC_URL is unsafe: nobody outside of your network reaches this address'] : []),
+    ...(isInside ? ['PUBLIC_URL is unsafe: this address cannot be reached from outside your network'] : []),
   ];
 }
 

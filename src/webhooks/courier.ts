@@ -29,7 +29,7 @@ const slowMs = 2_000;
 
 const newcomer: Standing = { lane: 'quick', window: firstWindow };
 
-/** Only the duration counts, because a fast failure delays nobody. */
+/** Only the duration counts, because a fast failure delays no other delivery. */
 function afterAttempt({ lane, window }: Standing, durationMs: number): Standing {
   if (durationMs >= slowMs) return { lane: 'slow', window: firstWindow };
   if (lane === 'slow') return newcomer;

@@ -144,7 +144,7 @@ export const hostileUrls: Readonly<Record<string, readonly (readonly [string, st
     ['https://134744072/', '8.8.8.8, public but disguised'],
     ['https://0x7f000001:8443/', '127.0.0.1 on another port'],
   ],
-  'The host must be public: this address is not.': [
+  'The host must be a public address; this one is private or reserved.': [
     ['https://0.0.0.0/', 'this machine'],
     ['https://0.1.2.3/', 'this network'],
     ['https://10.0.0.1/', 'a private network'],
@@ -217,7 +217,7 @@ export const hostileUrls: Readonly<Record<string, readonly (readonly [string, st
     ['https://[ff02::1]/', 'multicast'],
     ['https://[ff0e::1]/', 'multicast'],
   ],
-  'The host must be a full name with a dot in it, or a public address.': [
+  'The host must be a full domain name or a public IP address.': [
     ['https://localhost/', 'this machine'],
     ['https://LOCALHOST/', 'this machine'],
     ['https://LocalHost:8443/', 'this machine'],
@@ -239,7 +239,7 @@ export const hostileUrls: Readonly<Record<string, readonly (readonly [string, st
     ['https://example.com./', 'a name that no certificate has'],
     ['https://example.com../', 'not a name'],
   ],
-  'The host must be public: names like this belong to a private network.': [
+  'The host must be public; this name belongs to a private network.': [
     ['https://foo.localhost/', 'this machine'],
     ['https://a.b.LOCALHOST/', 'this machine'],
     ['https://localhost.localdomain/', 'this machine'],

@@ -206,7 +206,7 @@ async function sendCodes(
     await postMessage(tx, secrets, {
       ...mail,
       to: current,
-      text: `${currentCode} is the code to change the email of your Paywright account to ${email}. It is valid for ${codeMinutes} minutes. Without it your email stays unchanged.\n\nIf this was not you, somebody knows your password: set a new one at once with POST /account/password/reset, and revoke all keys with it (revokeKeys).`,
+      text: `${currentCode} is the code to change the email of your Paywright account to ${email}. It is valid for ${codeMinutes} minutes. Without it your email stays unchanged.\n\nIf this was not you, someone knows your password: set a new one at once with POST /account/password/reset, and revoke all keys with it (revokeKeys).`,
     });
   }
   return { changed: false, currentCodeNeeded: current !== null, expiresAt };

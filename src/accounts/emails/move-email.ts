@@ -65,7 +65,7 @@ async function takeFromHolder(tx: Transaction, { accountId, email }: Move, by: A
   const [holder] = rows;
   if (holder === undefined) return;
   if (holder.verified) throw accountErrors.email_taken();
-  await removeUnverifiedEmail(tx, holder.id, `to somebody at ${by.address ?? 'an unknown address'}`);
+  await removeUnverifiedEmail(tx, holder.id, `to someone at ${by.address ?? 'an unknown address'}`);
 }
 
 /** Removes an unverified email from its account. Returns whether there was one. */

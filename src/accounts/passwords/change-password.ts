@@ -34,7 +34,7 @@ export interface PasswordSet {
 
 /**
  * Sets a new password in the caller's transaction and voids any reset token. A claim token stays valid: otherwise an
- * account with somebody else's mailbox could keep it by changing the password.
+ * account with someone else's mailbox could keep it by changing the password.
  */
 export async function setPassword(
   tx: Transaction,

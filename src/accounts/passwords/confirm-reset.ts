@@ -111,7 +111,7 @@ async function claimEmail(
   if (!(await useResetToken(tx, secrets, claim))) throw accountErrors.reset_token_invalid();
   const { email } = await readHolder(tx, before);
   // A verified email never moves, even if a token is left.
-  if (!(await removeUnverifiedEmail(tx, before, `to somebody at ${ip}`)) || email === null)
+  if (!(await removeUnverifiedEmail(tx, before, `to someone at ${ip}`)) || email === null)
     throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));
   const account = await insertAccount(tx, { email, name, passwordHash, wallet, provider: wallets.name });

@@ -96,8 +96,8 @@ function entryOf({ accountId, kind }: ResetToken, { address, operator }: Asked):
 function textOf({ kind }: ResetToken, token: string, link: string): string {
   const what =
     kind === 'reset'
-      ? 'Somebody, probably you, requested a new password for your Paywright account. Set it here:'
-      : 'Somebody, probably you, requested a password for this email address at Paywright. An account was registered with this address, but the address was never verified. If you set a password here, you get a new account with this address; the other account keeps its handle, keys and money, and loses the address. If the other account is also yours and you have a key for it, verify its email instead (POST /account/email/code) and then request a password again.';
+      ? 'Someone, probably you, requested a new password for your Paywright account. Set it here:'
+      : 'Someone, probably you, requested a password for this email address at Paywright. An account was registered with this address, but the address was never verified. If you set a password here, you get a new account with this address; the other account keeps its handle, keys and money, and loses the address. If the other account is also yours and you have a key for it, verify its email instead (POST /account/email/code) and then request a password again.';
   return `${what}
 
 ${link}
@@ -106,7 +106,7 @@ Programs can send this token to POST /account/password/reset/confirm instead:
 
 ${token}
 
-It is valid for ${tokenMinutes} minutes and can be used once. We will never ask you for it. If this was not you, ignore this mail: without the token nobody can set a password.`;
+It is valid for ${tokenMinutes} minutes and can be used once. We will never ask you for it. If this was not you, ignore this mail: no one can set a password without the token.`;
 }
 
 /**

@@ -38,7 +38,7 @@ export interface BuiltTree {
 
 /** No handle looks like these. */
 const houseOwner = 'the house';
-const nobody = 'nobody';
+const padding = 'nobody';
 
 /**
  * Builds a tree and yields its pages as they are made. A generator that yields often, so that its caller decides when
@@ -52,8 +52,8 @@ export function* buildTree({ claims, house, seed, key, ...name }: TreeInput): Ge
   const tag = treeTag({ ...name, depth });
   const secrets = createLeafSecrets(key);
 
-  // Users in the order of the claims, the house, nobody.
-  const everybody = [...claims, { owner: houseOwner, balance: house }, { owner: nobody, balance: 0n }];
+  // Users in the order of the claims, the house, padding.
+  const everybody = [...claims, { owner: houseOwner, balance: house }, { owner: padding, balance: 0n }];
   const ownerHashes: Buffer[] = [];
   const ownerOfPart = new Uint32Array(size);
   for (const [index, { owner, balance }] of everybody.entries()) {

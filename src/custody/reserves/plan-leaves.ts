@@ -57,9 +57,9 @@ const mostHouseParts = 256;
 
 export interface LeafPlan {
   readonly depth: number;
-  /** The amount of each part. An owner's parts are consecutive: users in the order given, the house, then nobody. */
+  /** The amount of each part. An owner's parts are consecutive: users in the order given, the house, then padding. */
   readonly amounts: readonly bigint[];
-  /** Where each owner's parts begin. Two more than users: the house, and the zeros of nobody. */
+  /** Where each owner's parts begin. Two more than users: the house, and the padding of zeros. */
   readonly firstPart: Uint32Array;
   readonly placeOfPart: Uint32Array;
   readonly partAtPlace: Uint32Array;
@@ -112,7 +112,7 @@ interface Shares {
   readonly crumbs: Uint32Array;
 }
 
-/** The number of parts per owner, the house last. Parts left over belong to nobody. */
+/** The number of parts per owner, the house last. Parts left over are padding. */
 function* allotParts(
   { balances, house, size }: { readonly balances: readonly bigint[]; readonly house: bigint; readonly size: number },
   random: Random,

@@ -82,7 +82,7 @@ export async function serveLiquidity(
   for (const { saga, sagaId: id, atomic } of passed) {
     logger.error(
       { chain, saga, id },
-      `there is not enough for ${toDecimalText(amountOf(asset, atomic))} ${asset}: others are let past`,
+      `there is not enough for ${toDecimalText(amountOf(asset, atomic))} ${asset}: later steps are served first`,
     );
   }
 }

@@ -64,7 +64,7 @@ export async function takeStep(
   if (report.state === 'pending')
     return { state: 'waiting', waitsFor: report.waitsFor ?? 'its transaction is not final yet', lookAgainInMs };
   if (!(await wasRead(db, step, report.blockNumber))) {
-    return { state: 'waiting', waitsFor: `block ${report.blockNumber} was not read yet`, lookAgainInMs };
+    return { state: 'waiting', waitsFor: `block ${report.blockNumber} to be read`, lookAgainInMs };
   }
   checkpoint(`${step.saga}.${step.step}.confirmed`);
   return report;

@@ -59,7 +59,7 @@ export async function wrapCoin(
   if (end.state === 'waiting') return end;
   if (end.state === 'failed') {
     await planRetry(parts, { ...wrap, end }, async () => stepToWrap(wrapping, attempt + 1));
-    return retryLater(attempt, `it to be wrapped: ${end.reason}`);
+    return retryLater(attempt, `its coin to be wrapped: ${end.reason}`);
   }
   const arrived = await arrivedAmount(db, step, amount.asset);
   if (arrived === undefined) {

@@ -21,15 +21,15 @@ import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts'
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import type { SweepParts } from './sweep-parts.ts';
 
-/** Room for the fee to double until a transaction is signed: no provider sets aside more. */
+/** The fee may double before the transaction is signed. No provider reserves more. */
 const roomForFees = 2n;
 
-/** So that what is lent is enough when it has doubled once more, and is left for the next time when it has not. */
+/** Enough if the fee doubles once more; otherwise the rest is left for the next sweep. */
 const loanOverNeed = 2n;
 
 /**
- * What a transaction may cost at the chain's price of this moment, in native coin. Never more than the ceiling lets anybody
- * offer; above it nothing is lent, because nothing would be sent either.
+ * The highest cost of a transaction at the current price, in native coin. Above the fee ceiling nothing is lent, because nothing
+ * would be sent either.
  */
 export async function gasNeeded(
   { id: chain, client, feeCeiling }: Pick<Network, 'id' | 'client' | 'feeCeiling'>,
@@ -41,15 +41,15 @@ export async function gasNeeded(
   return smaller(gasLimit, feeCeiling.gasLimit) * price;
 }
 
-/** How much is to be lent to a wallet that needs this much; nothing when what it has left of earlier loans is enough. */
+/** The amount to lend to a wallet that needs this much: 0 if the rest of earlier loans is enough. */
 async function missingGas(db: Queryable, walletId: string, needed: bigint): Promise<bigint> {
   const { rows } = await db.query<{ atomic: bigint }>('SELECT atomic FROM lent_gas WHERE wallet_id = $1', [walletId]);
-  // The books and not the chain: what strangers send there is not ours to spend, and a node that lags would make us lend twice.
+  // By the books and not the chain: coin from strangers is not ours to spend, and a lagging node would make us lend twice.
   const lent = rows[0]?.atomic ?? 0n;
   return lent >= needed ? 0n : loanOverNeed * needed - lent;
 }
 
-/** Native coin has come to a wallet, or has left it as a fee. */
+/** Native coin came to a wallet, or left it as a fee. */
 async function noteLent(tx: Transaction, walletId: string, change: bigint): Promise<void> {
   await tx.query(
     `INSERT INTO lent_gas AS known (wallet_id, atomic) VALUES ($1, $2)
@@ -58,7 +58,7 @@ async function noteLent(tx: Transaction, walletId: string, change: bigint): Prom
   );
 }
 
-/** From the tank to a user's wallet: it stays the operator's, and is not spent yet. */
+/** From the gas tank to a user's wallet. It still belongs to the operator, and is not spent yet. */
 function gasLent(chain: ChainId, { stepId, atomic }: { readonly stepId: string; readonly atomic: bigint }): Posting {
   const { native } = chains[chain];
   return {
@@ -88,7 +88,7 @@ interface CoinSweep {
   readonly status: 'lending' | 'moving' | 'complete' | 'failed';
 }
 
-/** Its newest loan. The first is called as the checkpoints are. */
+/** The newest loan. The first has the name that the checkpoints use. */
 function lendStep({ id, loans }: Pick<CoinSweep, 'id' | 'loans'>) {
   return { sagaId: id, step: loans <= 1 ? 'lend' : `lend_${loans}` };
 }

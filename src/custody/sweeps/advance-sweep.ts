@@ -18,7 +18,7 @@ import { isOnChain } from '../watch/reorg.ts';
 import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
-/** Deposits of some wallets, each with its permission to carry them to the treasury. */
+/** Deposits of several wallets, each with a signed authorization to move them to the treasury. */
 interface Sweep {
   readonly id: string;
   readonly chain: ChainId;
@@ -191,7 +191,7 @@ async function settle(
   const refused = end?.state === 'failed' ? end.reason : undefined;
   return {
     lookAgainInMs: waitingMs,
-    waitsFor: `the end of its authorizations${refused === undefined ? '' : `: ${refused}`}`,
+    waitsFor: `its authorizations to expire${refused === undefined ? '' : `: ${refused}`}`,
     isTrouble: refused !== undefined,
   };
 }

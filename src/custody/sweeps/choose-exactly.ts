@@ -1,4 +1,4 @@
-/** So many combinations are tried at most. Nearly always the oldest ones fit at once. */
+/** The most combinations to try. Nearly always the oldest deposits fit at once. */
 const mostTries = 10_000;
 
 /** The deposits that come to exactly this amount, the oldest if there is a choice. Undefined when none do. */

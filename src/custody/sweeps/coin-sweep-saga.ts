@@ -3,7 +3,7 @@ import { stepCheckpoints } from '../steps/take-step.ts';
 
 const minutes = 60_000;
 
-/** What was deposited to one wallet in a token that takes no signature for a transaction, on its way to the treasury. */
+/** Moves the deposits of one wallet, in a token without authorizations, to the treasury. */
 export const coinSweepSaga = defineSaga({
   name: 'coin_sweep',
   table: 'coin_sweeps',
@@ -21,8 +21,8 @@ export const coinSweepSaga = defineSaga({
       next: ['lending', 'complete', 'failed'],
       withinMs: 60 * minutes,
     },
-    complete: { meaning: 'they have moved', next: [] },
-    failed: { meaning: 'they were refused or undone, and are swept anew', next: [] },
+    complete: { meaning: 'the deposits have moved', next: [] },
+    failed: { meaning: 'the transfer was refused or reverted; the deposits are swept again', next: [] },
   },
   withinMs: 180 * minutes,
   checkpoints: [

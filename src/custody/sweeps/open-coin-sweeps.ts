@@ -18,13 +18,13 @@ export type CoinToken = Token & { readonly asset: Coin };
 
 export interface OpenCoinSweepOptions
   extends Pick<OpenSweepOptions, 'threshold' | 'mostWallets' | 'except' | 'onUnable'> {
-  /** Somebody waits for as much as this: then the richest wallets are swept that have it together, and no others. */
+  /** The amount that waiting steps need. Only the richest wallets that hold it together are swept. */
   readonly wanted?: bigint;
 }
 
 /**
- * Opens a sweep for each wallet with enough in it, the richest first. The row and what it carries are one commit; nobody
- * is asked for anything yet. Answers how many.
+ * Opens a sweep for each wallet with enough in it, the richest first. The row and its contents are one commit; no
+ * provider is asked yet. Returns the number of sweeps.
  */
 export async function openCoinSweeps(
   parts: SweepParts,
@@ -55,7 +55,7 @@ export async function openCoinSweeps(
   return opened;
 }
 
-/** Wallets that send something already: each has one transaction under way at a time. */
+/** Wallets with a transaction in progress: each has one at a time. */
 async function sweptNow(db: Queryable, chain: ChainId): Promise<Hex[]> {
   const { rows } = await db.query<{ address: Hex }>(
     'SELECT address FROM coin_sweeps WHERE chain = $1 AND finished_at IS NULL',
@@ -64,7 +64,7 @@ async function sweptNow(db: Queryable, chain: ChainId): Promise<Hex[]> {
   return rows.map(({ address }) => address);
 }
 
-/** How much of an asset is waited for, and is not on its way to the treasury yet. */
+/** The amount of an asset that steps wait for and that is not on its way to the treasury yet. */
 export async function wantedOf(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { wanted } = onlyRow(
     await db.query<{ wanted: bigint }>(
@@ -78,7 +78,7 @@ export async function wantedOf(db: Queryable, chain: ChainId, asset: Asset): Pro
   return wanted;
 }
 
-/** Whether the provider has still to take what the newest sweeps ask of it. */
+/** Whether the newest sweeps wait for the provider to accept their request. */
 export async function hasUnlent(db: Queryable, chain: ChainId): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM coin_sweeps w WHERE w.chain = $1 AND w.finished_at IS NULL AND NOT EXISTS (
@@ -89,10 +89,10 @@ export async function hasUnlent(db: Queryable, chain: ChainId): Promise<boolean>
   return rows.length > 0;
 }
 
-/** No transfer of a token that we hold takes as much, and what a wallet is lent for it follows from this. */
+/** More than any transfer of our tokens uses. It bounds the gas that is lent. */
 const mostGasToMove = 500_000n;
 
-/** What the transfer may use, with room for what an estimate leaves out. Undefined when the token would refuse it. */
+/** The gas limit of the transfer, above its estimate. Undefined if the token would refuse the transfer. */
 async function gasToMove(
   { client }: Network,
   token: CoinToken,

@@ -26,11 +26,11 @@ import { sweepSaga } from './sweep-saga.ts';
 const changesPerCommit = 5_000;
 
 /**
- * Brings `unswept_wallets` up to date: whoever writes deposits leaves a note of the wallets, and here they are counted again.
- * Writing the sum with the deposit would make whoever credits wait for whoever sweeps, and the other way round.
+ * Brings `unswept_wallets` up to date. Crediting a deposit only notes the wallet, and its sum is computed here: if the credit wrote
+ * the sum itself, crediting and sweeping would wait for each other's locks.
  */
 async function countUnswept(db: Database, chain: ChainId, asset: string): Promise<void> {
-  // Almost always there is nothing new, and then there is nothing to lock.
+  // Usually there is no change, and then nothing is locked.
   const isNoted = async () => {
     const { rows } = await db.query('SELECT FROM unswept_changes WHERE chain = $1 AND asset = $2 LIMIT 1', [
       chain,
@@ -43,7 +43,7 @@ async function countUnswept(db: Database, chain: ChainId, asset: string): Promis
 
 function countSome(db: Database, chain: ChainId, asset: string): Promise<void> {
   return db.transaction(async (tx) => {
-    // By one at a time, so that nobody writes down an older sum over a newer one.
+    // One process at a time, so that an older sum does not overwrite a newer one.
     await lockUntilCommit(tx, { kind: 'unsweptWallets', of: `${chain} ${asset}` });
     const { rows } = await tx.query<{ address: string }>(
       `DELETE FROM unswept_changes WHERE id = ANY (ARRAY(
@@ -51,8 +51,8 @@ function countSome(db: Database, chain: ChainId, asset: string): Promise<void> {
       [chain, asset, changesPerCommit],
     );
     const addresses = [...new Set(rows.map(({ address }) => address))];
-    // The emptied ones are an array and no join: before the table has statistics, a join compares each with every wallet.
-    // A statement of its own sees all that was committed before the notes were taken, and perhaps more, which has its note.
+    // Emptied wallets are an array and not a join: before the table has statistics, a join compares each with every wallet.
+    // A separate statement sees everything that was committed before the notes were taken. Later commits have their own notes.
     await tx.query(
       `WITH counted AS (
          SELECT a.address, s.atomic FROM unnest($3::text[]) a (address)
@@ -80,24 +80,23 @@ export const richestWallets = `SELECT address FROM unswept_wallets
 export interface OpenSweepOptions {
   /** A wallet is swept when this much was deposited to it. */
   readonly threshold: bigint;
-  /** Somebody waits for as much as this: of wallets that are not worth their gas, the richest are swept that have it together. */
+  /** The amount that waiting steps need. For it, the richest wallets are swept even if they are not worth their gas. */
   readonly wanted?: bigint;
-  /** From which amount a wallet is worth its gas; undefined while nobody can say. */
+  /** The amount from which a wallet is worth its gas; undefined while the price is unknown. */
   readonly worth?: bigint | undefined;
   readonly mostWallets: number;
   readonly validSeconds: bigint;
-  /** Wallets to leave alone, because they could not pay a while ago. */
+  /** Wallets to skip, because they could not pay recently. */
   readonly except: readonly Hex[];
-  /** Told of wallets that cannot pay. */
+  /** Called with each wallet that cannot pay. */
   readonly onUnable: (address: Hex) => void;
 }
 
 const callsAtOnce = 4;
 
 /**
- * Chooses wallets, lets each sign an authorization for exactly what was deposited to it, and writes everything down in one
- * commit. Until that commit the signatures have left nobody's hands, so dying before it leaves nothing behind. Answers
- * how many wallets are swept.
+ * Chooses wallets, lets each sign an authorization for exactly what was deposited to it, and stores everything in one commit. No
+ * signature leaves the process before that commit, so a crash before it leaves nothing behind. Returns the number of wallets.
  */
 export async function openSweep(
   parts: SweepParts,
@@ -139,7 +138,7 @@ export async function openSweep(
   return items.length;
 }
 
-/** The richest come first. Sweeping what is not worth its gas is for whoever waits, and no more of it than that takes. */
+/** The richest come first. Wallets that are not worth their gas are swept only for waiting steps, and no more than those need. */
 export function enough<Wallet extends Pick<ChosenWallet, 'atomic'>>(
   wallets: readonly Wallet[],
   { wanted, worth }: Pick<OpenSweepOptions, 'wanted' | 'worth'>,
@@ -160,8 +159,7 @@ export interface ChosenWallet {
 }
 
 /**
- * The wallets with most in them, found by an index however many there are; what exactly is in each is then read from its
- * deposits.
+ * The richest wallets, found by an index however many there are. The exact amount is then read from their deposits.
  */
 export async function chooseWallets(
   db: Database,
@@ -186,7 +184,7 @@ export async function chooseWallets(
   }));
 }
 
-/** Asked without a signature, so that one which cannot be used is never made: the wallet may be blocked by the issuer. */
+/** Simulated without a signature, so that no useless one is made: the issuer may have blocked the wallet. */
 async function canPay(network: Network, token: DepositToken, wallet: ChosenWallet, to: Hex): Promise<boolean> {
   try {
     await network.client.simulateContract({
@@ -221,7 +219,7 @@ interface ItemToWrite extends SignedAuthorization {
   readonly depositIds: readonly string[];
 }
 
-/** All or nothing: a deposit that another process has taken meanwhile undoes it, and the signatures are thrown away. */
+/** All or nothing: if another process has taken one of the deposits, nothing is stored and the signatures are discarded. */
 async function writeDown(
   db: Database,
   { id: chain }: Network,

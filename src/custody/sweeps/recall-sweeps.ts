@@ -15,9 +15,9 @@ const transferEvent = parseAbiItem('event Transfer(address indexed from, address
 const blocksAtOnce = 1_000n;
 
 /**
- * After a restore from a backup wallets were swept, and the deposits count as unswept: such a wallet can never pay what was deposited
- * to it. Looks on the chain what these wallets have sent to the house without this database knowing, and marks the deposits as
- * swept that it was. Answers the wallets of which something was found: they can be chosen again at once.
+ * After a restore from a backup, wallets that were swept since then have deposits that count as unswept, and can never pay them.
+ * Reads from the chain what these wallets sent to the house, and marks the matching deposits as swept. Returns the wallets for
+ * which something was found: they can be chosen again at once.
  */
 export async function recallSweeps(
   parts: SweepParts,
@@ -33,7 +33,7 @@ export async function recallSweeps(
     const fields = { chain: network.id, asset: token.asset, address: sent.address, txHash: sent.txHash };
     if (isMarked) recalled.add(sent.address);
     if (isMarked) logger.warn(fields, 'a wallet was swept by a transaction that is not in this database');
-    else logger.error(fields, 'a wallet has sent to the house what no deposits of it come to');
+    else logger.error(fields, 'a wallet sent an amount to the house that matches none of its deposits');
   }
   return recalled;
 }
@@ -46,7 +46,7 @@ interface Sent {
   readonly blockNumber: bigint;
 }
 
-/** What the wallets have sent to the house since their oldest unswept deposit, as far as the chain was read, in its order. */
+/** Transfers of the wallets to the house since their oldest unswept deposit, up to the last block read, in chain order. */
 async function findForgotten(
   db: Database,
   network: Network,
@@ -95,7 +95,7 @@ async function oldestUnswept(
   return rows[0]?.oldest ?? undefined;
 }
 
-/** It was recalled before, or it is a transaction of a sweep that is in this database. */
+/** It was recalled before, or it belongs to a sweep in this database. */
 async function isKnown(
   db: Queryable,
   { id: chain }: Network,
@@ -114,7 +114,7 @@ async function isKnown(
   return rows.length > 0;
 }
 
-/** Whoever has submitted it: a wallet's authorization is known by its nonce. */
+/** No matter who submitted it: a wallet's authorization is known by its nonce. */
 async function isOfOpenSweep(
   db: Queryable,
   token: DepositToken,
@@ -124,7 +124,7 @@ async function isOfOpenSweep(
   return rows.some(({ nonce }) => proofs.includes(authorizationProof(token.address, address, nonce)));
 }
 
-/** One commit: that it is known, and that the deposits were swept which it was. False when none come to its amount. */
+/** Records the transfer and marks its deposits as swept, in one commit. False if no deposits add up to its amount. */
 async function markSwept(
   tx: Transaction,
   { id: chain }: Network,

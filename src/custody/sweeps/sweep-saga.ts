@@ -13,12 +13,12 @@ export const sweepSaga = defineSaga({
   fixed: ['chain', 'asset'],
   states: {
     signed: {
-      meaning: 'each wallet has signed; nobody was shown the signatures yet',
+      meaning: 'each wallet has signed; no signature was submitted yet',
       next: ['sending', 'complete', 'failed'],
       withinMs: 60 * minutes,
     },
     sending: {
-      meaning: 'the gas wallet submits them, or their time is waited out',
+      meaning: 'the gas wallet submits the signatures, or waits until they expire',
       next: ['complete', 'failed'],
       withinMs: 180 * minutes,
     },

@@ -21,12 +21,12 @@ interface WorthParts {
   readonly clock?: Clock;
 }
 
-/** What one wallet adds to a sweep of Circle's tokens, with its part of the transaction that carries many. */
+/** The gas that one wallet adds to a sweep of Circle's tokens, including its share of the transaction. */
 const signedWork: GasWork = { gas: 120_000n, bytes: 500n };
 
 /**
- * From which amount of USDC or EURC a wallet is worth its part of a sweep. A euro counts as a dollar, as it does in every limit.
- * Undefined while nobody can say.
+ * The amount of USDC or EURC from which a wallet is worth its share of a sweep. A euro counts as a dollar, as it does in every limit.
+ * Undefined while the price of gas is unknown.
  */
 function worthSigning({ gasCosts, timesGas }: WorthParts) {
   return async ({ id }: Network): Promise<bigint | undefined> => {
@@ -39,14 +39,14 @@ function worthSigning({ gasCosts, timesGas }: WorthParts) {
   };
 }
 
-/** What a loan and a transfer use together, generously. */
+/** A generous bound for a loan and a transfer together. */
 const gasOfSweep = 21_000n + 100_000n;
 
 const keptMs = 10 * 60_000;
 
 /**
- * From which amount a sweep of a coin is worth its gas, at what the market pays for that gas. Asked once in a while, so that
- * dust in many wallets costs no questions. Undefined while nobody can say.
+ * The amount from which a sweep of a coin is worth its gas, at market prices. Cached, so that dust in many wallets causes no
+ * requests. Undefined while the price is unknown.
  */
 function createWorthBook({ market, timesGas, clock = monotonicClock }: WorthParts) {
   const known = new Map<Coin, { readonly until: number; readonly atomic: bigint }>();
@@ -73,7 +73,7 @@ function createWorthBook({ market, timesGas, clock = monotonicClock }: WorthPart
 }
 
 export interface SweepOptions extends SweepParts {
-  /** How it is told that a sweep is worth its gas. All are when left out. */
+  /** Decides whether a sweep is worth its gas. By default every sweep is. */
   readonly worth?: WorthParts;
   /** Atomic units of USDC or EURC: a wallet is swept when this much was deposited to it. One token when left out. */
   readonly threshold?: bigint;
@@ -83,7 +83,7 @@ export interface SweepOptions extends SweepParts {
   readonly pollMs?: number;
   readonly mostWallets?: number;
   readonly validSeconds?: bigint;
-  /** Whether this process should act on a chain now. Two that do take work off nobody's hands, but do no harm. */
+  /** Whether this process should act on a chain now. If two processes do, the work is done twice, which does no harm. */
   readonly mayAct?: (chain: ChainId) => boolean;
 }
 
@@ -91,7 +91,7 @@ export interface Sweeps {
   stop(): Promise<void>;
 }
 
-/** Carries deposits to the treasury, on every chain, for as long as the process runs. */
+/** Moves deposits to the treasury, on every chain, for as long as the process runs. */
 export function startSweeps(options: SweepOptions): Sweeps {
   const { networks, logger, pollMs = 2_000, mayAct = () => true } = options;
   const loops = [...networks.values()].map((network) => {
@@ -113,11 +113,11 @@ export function startSweeps(options: SweepOptions): Sweeps {
   };
 }
 
-/** How long a wallet that could not pay is left alone. */
+/** How long a wallet that could not pay is skipped. */
 const unableMs = 10 * 60_000;
 
 export interface Sweeper {
-  /** Gives out what has arrived, and opens the next sweep when it is time. How that goes on is the saga's. */
+  /** Gives arrived tokens to waiting steps, and opens the next sweep when it is time. The saga carries it out. */
   step(): Promise<void>;
 }
 
@@ -149,11 +149,11 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
         );
       },
     });
-    // When it was full there are more, and they have gathered already.
+    // A full sweep means that more wallets are ready already.
     if (wallets > 0 && wallets < mostWallets) gatheringUntil.set(token.asset, now + gatherMs);
   }
 
-  /** Circle's tokens many wallets at once, by their signatures; coins wallet by wallet. */
+  /** Circle's tokens are swept from many wallets at once, by their signatures; coins from one wallet each. */
   async function openFor(
     token: DepositToken,
     { needed, ...which }: Pick<OpenSweepOptions, 'mostWallets' | 'except' | 'onUnable'> & { readonly needed: boolean },
@@ -174,7 +174,7 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     return least === undefined ? 0 : openCoinSweeps(options, network, coin, { ...which, threshold: least });
   }
 
-  /** What a sweep has brought goes to those who wait for it, also when whoever is first in line is kept from looking. */
+  /** Gives swept tokens to the waiting steps, even if the saga that is first in line cannot run now. */
   async function giveOut(asset: DepositToken['asset']): Promise<void> {
     if (await isLiquidityNeeded(db, network.id, asset)) await serveLiquidity(options, { chain: network.id, asset });
   }
@@ -183,7 +183,7 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
     async step() {
       if (!(await hasWork(db, network.id))) return;
       for (const { asset } of depositTokens(network)) await giveOut(asset);
-      // What cannot be sent now is not helped by more of the same.
+      // While the last sweep cannot be sent, another one would not help.
       const isHeldUp = { signed: await hasUnsent(db, network.id), coins: await hasUnlent(db, network.id) };
       for (const token of depositTokens(network)) {
         if (!(isCoin(token.asset) ? isHeldUp.coins : isHeldUp.signed)) await open(token);
@@ -192,7 +192,7 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
   };
 }
 
-/** Whether anything was deposited or is waited for on this chain: almost always there is nothing, and one question tells. */
+/** Whether anything was deposited or is waited for on this chain. Usually nothing is, and one query says so. */
 async function hasWork(db: Queryable, chain: ChainId): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>(
     `SELECT EXISTS (SELECT FROM chain_step_leaves WHERE chain = $1 AND wallet_id IS NULL)
@@ -203,7 +203,7 @@ async function hasWork(db: Queryable, chain: ChainId): Promise<boolean> {
   return rows[0]?.found === true;
 }
 
-/** Whether the provider has still to take a sweep on this chain. */
+/** Whether a sweep on this chain waits for the provider to accept it. */
 async function hasUnsent(db: Queryable, chain: ChainId): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM sweeps w WHERE w.chain = $1 AND w.finished_at IS NULL AND NOT EXISTS (

@@ -25,12 +25,12 @@ export const houseMoveSaga = defineSaga({
   fixed: ['chain', 'from_wallet', 'to_wallet', 'token', 'atomic'],
   states: {
     moving: {
-      meaning: 'the one wallet sends it to the other',
+      meaning: 'one wallet sends the amount to the other',
       next: ['complete', 'failed'],
       withinMs: 60 * minutes,
     },
-    complete: { meaning: 'it has moved', next: [] },
-    failed: { meaning: 'it was refused or undone; the next look begins anew with what is there then', next: [] },
+    complete: { meaning: 'the amount has moved', next: [] },
+    failed: { meaning: 'the transfer was refused or reverted; the next check starts again from the balance', next: [] },
   },
   checkpoints: ['house_move.begun', ...stepCheckpoints('house_move', 'move'), 'house_move.completed'],
   rehearsal: {

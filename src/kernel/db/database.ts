@@ -9,7 +9,7 @@ export interface Queryable {
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<Row>>;
 }
 
-/** An open transaction. A function that asks for it must be part of somebody's commit. */
+/** An open transaction. A function that asks for it is part of its caller's commit. */
 export interface Transaction extends Queryable {
   readonly inTransaction: true;
 }
@@ -28,7 +28,7 @@ export interface Database extends Queryable {
   /**
    * Runs the work in one transaction: commits what it returns, rolls back when it throws. Throws OutcomeUnknown when the
    * connection was lost while the commit was under way, and only then: after any other error nothing was written.
-   * Between two statements it must not wait for anything but the database, which ends whoever stays silent.
+   * Between two statements it must not wait for anything but the database, which ends idle transactions.
    */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   readonly pool: pg.Pool;
@@ -95,11 +95,11 @@ export function openDatabase({
   });
   // A connection that breaks is replaced by the pool; without these listeners it would end the process.
   pool.on('error', (err) => {
-    // A pool that is closing does not wait for its connections to be gone, and need not mourn them.
+    // A closing pool does not wait for its connections, so losing one is no news.
     if (!pool.ending) logger.warn({ err }, 'an idle database connection was lost');
   });
   pool.on('connect', (client) => client.on('error', () => {}));
-  // A quarter is left to single statements, which so find a connection whatever transactions are waiting for.
+  // A quarter is left to single statements, so that they find a connection whatever transactions wait for.
   const total = Math.max(1, Math.floor((poolSize * 3) / 4));
   const slots = createSlots({ total, perKind: Math.ceil(total / 2), patienceMs: slotPatienceMs });
 
@@ -127,7 +127,7 @@ async function runAlone<Row extends pg.QueryResultRow>(
   } catch (error) {
     if (wasRejected(error)) throw error;
     lost = error as Error;
-    // A value that cannot be sent is a mistake of ours, and never was.
+    // A TypeError means that a value could not be encoded, so nothing was sent.
     throw mayWrite.test(text) && !(error instanceof TypeError) ? new OutcomeUnknown(error) : error;
   } finally {
     client.release(lost);
@@ -157,7 +157,7 @@ async function inTransaction<Result>(
       query: async (text, values) =>
         withNames(await client.query({ text, values: values as unknown[], rowMode: 'array', ...patience })),
     });
-    // What is known to be broken before the commit was sent has written nothing.
+    // If the connection broke before COMMIT was sent, nothing was written.
     if (line.broken !== undefined) throw line.broken;
     await commit(client);
     return result;
@@ -175,7 +175,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
   const { command } = await client.query('COMMIT').catch((error: unknown) => {
     throw wasRejected(error) ? error : new OutcomeUnknown(error);
   });
-  // After an error that somebody swallowed, COMMIT rolls back and says so without failing.
+  // After an error that the work has swallowed, COMMIT rolls back and says so without failing.
   if (command !== 'COMMIT') throw new Error('the transaction was rolled back by an error within it');
 }
 
@@ -202,8 +202,8 @@ const networkCodes = new Set([
 ]);
 
 /**
- * Shutting down, connection trouble, out of room, a standby that only reads, a limit of time that was reached, or a
- * collision with somebody else: not the statement's fault, and nothing was written.
+ * Shutting down, connection trouble, out of room, a standby that only reads, a time limit, or a
+ * conflict with another transaction: not the statement's fault, and nothing was written.
  */
 const unavailableCodes = ['57P', '08', '53', '25006', '57014', '55P03', '25P03', '25P04', '40001', '40P01'];
 

@@ -73,7 +73,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 }
 
 /**
- * Statements of a migration have no timeout, but an idle transaction still does, so a stalled migration blocks nobody.
+ * Statements of a migration have no timeout, but an idle transaction still does, so a stalled migration does not block others.
  */
 function migrating(url: string, { lockMs }: MigrationPatience): ConnectionOptions {
   return { url, applicationName: 'paywright-migrate', limits: { statementMs: 0, lockMs } };

@@ -49,7 +49,7 @@ export function findRoute<Item extends z.ZodType>(spec: FindSpec<Item>): Route {
   );
 }
 
-/** Somebody else's item is answered like one that does not exist. */
+/** Another account's item is answered like one that does not exist. */
 export function ownedBy<Item extends { readonly accountId: bigint | null }>(
   { accountId }: Caller,
   item: Item | undefined,

@@ -54,7 +54,7 @@ export function createLongAnswers({ logger, limits = usualLimits }: LongAnswersO
   const places = createPlaces({ what: 'long answers', inAll: limits.atOnce, shares: { caller: limits.perAccount } });
   let turn: Promise<unknown> = Promise.resolve();
 
-  /** One piece is made at a time, whoever it is for, and others are served before the next one. */
+  /** One piece is made at a time for all answers together, and other requests are served before the next one. */
   function makeNext(pieces: AsyncIterator<string>): Promise<IteratorResult<string>> {
     let startedAt = 0;
     const made = turn.then(() => {
@@ -97,7 +97,7 @@ export function createLongAnswers({ logger, limits = usualLimits }: LongAnswersO
       const next = () => makeNext(pieces);
       const body: Readable = Readable.from(pace({ beginning, next, patienceMs, giveUp: () => body.destroy() }));
       body.once('close', finish);
-      body.once('error', (err) => logger.error({ err, requestId: request.id }, 'an answer was broken off'));
+      body.once('error', (err) => logger.error({ err, requestId: request.id }, 'a long response was aborted'));
       // The framework destroys the body when the client leaves, but not if the client left before there was a body.
       if (reply.raw.destroyed) body.destroy();
       return reply.send(body);

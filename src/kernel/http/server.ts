@@ -248,7 +248,7 @@ function groupByPath(routes: readonly Route[]): Map<string, Route[]> {
   return groups;
 }
 
-/** A 502 or 504 reports the failure of somebody else's server, which is not ours to look into. */
+/** A 502 or 504 reports the failure of a third party's server, so the operator need not look into it. */
 function isOurs({ status }: Problem): boolean {
   return status >= 500 && status !== 502 && status !== 504;
 }

@@ -33,7 +33,7 @@ export function createErrorReporter(
 
 /**
  * A short description, equal for equal errors. The full message of a failed request would contain the node's URL.
- * chains/discreet-transport.ts removes secrets that a node echoes.
+ * chains/redacting-transport.ts removes secrets that a node echoes.
  */
 export function describeError(error: unknown): string {
   if (error instanceof BaseError) {

@@ -40,7 +40,7 @@ export function findDestination(
   // Other ports are refused below with the same message, so the refusal does not reveal which ports our own services
   // use.
   if ((isAllowed || publicPorts.has(port)) && forbiddenPorts().includes(target.port)) {
-    return { refusal: `Port ${port} is not open to requests.` };
+    return { refusal: `Port ${port} is not allowed.` };
   }
   if (isAllowed) return { ...target, publicOnly: false };
   if (protocol !== 'https:') return { refusal: 'The URL must begin with https://.' };
@@ -52,11 +52,11 @@ export function findDestination(
 function refuseHost(hostname: string): string | undefined {
   const address = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   if (isIP(address) !== 0) {
-    return isPublicAddress(address) ? undefined : 'The host must be public: this address is not.';
+    return isPublicAddress(address) ? undefined : 'The host must be a public address; this one is private or reserved.';
   }
   if (hostname.endsWith('.')) return 'The host must not end with a dot.';
-  if (!hostname.includes('.')) return 'The host must be a full name with a dot in it, or a public address.';
-  if (innerName.test(hostname)) return 'The host must be public: names like this belong to a private network.';
+  if (!hostname.includes('.')) return 'The host must be a full domain name or a public IP address.';
+  if (innerName.test(hostname)) return 'The host must be public; this name belongs to a private network.';
   const labels = hostname.split('.');
   if (hostname.length > 253 || !labels.every((part) => label.test(part)) || !/^[a-z]/.test(labels.at(-1) ?? '')) {
     return 'The host is not a valid name.';

@@ -54,7 +54,7 @@ export function addSagaCommands(program: Command, { withDatabase, sagas, details
           throw new Refusal(`${id} is ${status}: ${open.waitsFor}.`);
         }
         await wakeSaga(db, { saga, id, lane });
-        say(`${id} is looked at as soon as a worker is free.`);
+        say(`${id} runs as soon as a worker is free.`);
       }),
     );
 }

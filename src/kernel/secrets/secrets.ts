@@ -45,7 +45,7 @@ export type SealPurpose = (typeof sealPurposes)[number];
 
 /** Everything that needs the operator's secret. The secret itself never leaves this object. */
 export interface Secrets {
-  /** A keyed hash: without the secret, nobody can test a guess against it. */
+  /** A keyed hash: without the secret, a guess cannot be tested against it. */
   hash(purpose: HashPurpose, text: string): Buffer;
   /** The hashes that the database may hold for this text: by the current secret first, then by earlier ones. */
   hashes(purpose: HashPurpose, text: string): readonly Buffer[];

@@ -80,5 +80,8 @@ async function burnAgain(parts: BridgeParts, bridge: Bridge, spender: Hex): Prom
       post: [burnPosting(bridge, 'undone')],
     }),
   );
-  logger.error({ bridge: id, chain, txHash: burnHash, spender }, 'a burn was undone for good: it is burnt again');
+  logger.error(
+    { bridge: id, chain, txHash: burnHash, spender },
+    'a burn was permanently removed from the chain: burning again',
+  );
 }

@@ -1,6 +1,6 @@
-export const priceMoved = 'The price moved by more than 1 % before it could be swapped.';
-export const tooMuchGas = 'Its pools use more gas than was quoted.';
-export const tooLate = 'It could not be swapped in time.';
+export const priceMoved = 'The price moved by more than 1 % before the swap was made.';
+export const tooMuchGas = 'The swap needs more gas than was quoted.';
+export const tooLate = 'The swap could not be made before its deadline.';
 
 /** Messages of the router or the provider, and their meaning for the owner of the swap. */
 const meanings: readonly (readonly [RegExp, string])[] = [

@@ -22,7 +22,7 @@ import { isCoin, prepareStep, type Swap, swapStep } from './swap.ts';
 export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, because?: string): Promise<void> {
   const { db, ledger, logger } = parts;
   const { id, status } = swap;
-  const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'It was not swapped.');
+  const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'The swap was not made.');
   const next = status === 'queued' ? 'failed' : 'returning';
   // The owner pays the gas only if the market made us spend it for nothing. The house pays for delays and for other refusals.
   const gasDue = swap.gasDue && next === 'returning' && isByMarket(reason);

@@ -129,21 +129,21 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   // After a reorg it may be in a later block than the provider knows, and may have reverted there.
   const { blockNumber, status } = receipt;
   if (!(await wasRead(db, { chain: homeChain }, blockNumber))) {
-    return { lookAgainInMs: pollMs, waitsFor: `block ${blockNumber} was not read yet` };
+    return { lookAgainInMs: pollMs, waitsFor: `block ${blockNumber} to be read` };
   }
   if (status !== 'success') {
     const { hash, gasCost } = progress;
     if (!(await doNodesAgree(network, isUndone(hash)))) {
-      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was undone', isTrouble: true };
+      return { lookAgainInMs: pollMs, waitsFor: 'a second node to confirm that it reverted', isTrouble: true };
     }
-    const undone = { state: 'failed', reason: 'The transaction was undone by the contract.', hash, gasCost } as const;
+    const undone = { state: 'failed', reason: 'The contract reverted the transaction.', hash, gasCost } as const;
     await failByReason(parts, swap, undone);
     return 'go_on';
   }
   const outcome = readOutcome(parts, swap, receipt, recipient);
   // A single node could forge a receipt, so the same amount must have arrived in the books.
   if (!(await isInTheBooks(db, id, outcome))) {
-    return { lookAgainInMs: pollMs, waitsFor: 'what it has brought to come into the books' };
+    return { lookAgainInMs: pollMs, waitsFor: 'its output to be booked' };
   }
   await completeSwap(parts, swap, { ...progress, blockNumber }, outcome);
   checkpoint('swap.completed');

@@ -61,7 +61,7 @@ export interface CompletedTransfer {
   readonly replayed: boolean;
 }
 
-/** What the ledger made of it, or the refusal that its sender is told. */
+/** The ledger's outcome, or the error for the sender. */
 export function completeOrRefuse(result: Outcome): CompletedTransfer {
   if ('posting' in result) return { posting: result.posting, replayed: result.outcome === 'duplicate' };
   // Its handle was known, and the account was closed since.

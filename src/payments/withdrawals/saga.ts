@@ -82,7 +82,7 @@ export type WithdrawalStatus = keyof (typeof withdrawalSaga)['states'];
 
 export const withdrawalStatuses = Object.keys(withdrawalSaga.states) as [WithdrawalStatus, ...WithdrawalStatus[]];
 
-/** What its owner is told: that native coin is unwrapped on the way is part of sending it. */
+/** The statuses of the API. Unwrapping native coin is part of `sending`. */
 export const publicStatuses = [
   'queued',
   'held',
@@ -99,7 +99,7 @@ export function publicStatus(status: WithdrawalStatus): PublicStatus {
   return publicStatuses.find((shown) => shown === status) ?? 'sending';
 }
 
-/** Every state that its owner is told of by one name. */
+/** Every state that the API shows as this status. */
 export function statesOf(shown: PublicStatus): WithdrawalStatus[] {
   return withdrawalStatuses.filter((state) => publicStatus(state) === shown);
 }

@@ -85,7 +85,7 @@ async function takeDomain(
        VALUES ($1, $2, 'enabled', 'domain_proof', $3, $4, clock_timestamp())
      ON CONFLICT (domain) DO UPDATE SET
        account_id = $2,
-       -- What the operator has closed stays closed, whoever proves it.
+       -- A domain that the operator has disabled stays disabled, no matter who proves it.
        state = CASE WHEN merchants.disabled_by = 'operator' THEN 'disabled' ELSE 'enabled' END,
        disabled_by = CASE WHEN merchants.disabled_by = 'operator' THEN 'operator' END,
        enabled_by = CASE WHEN merchants.disabled_by = 'owner' THEN 'domain_proof' ELSE merchants.enabled_by END,

@@ -15,7 +15,7 @@ export function orderHandler(parts: OrderParts): SagaHandler {
   const { db, clock } = parts;
   const turns = createTurns({
     most: turnsPerShop,
-    // Who is not woken looks again by itself.
+    // A saga that is not woken looks again by itself.
     wake: (id) => wakeSaga(db, { saga: orderSaga.name, id, lane: 'shops' }).catch(() => undefined),
   });
   return handleSaga(orderSaga, (id) => findOrder(db, id), {
@@ -26,9 +26,9 @@ export function orderHandler(parts: OrderParts): SagaHandler {
 }
 
 /**
- * Asks the shop, and does what its answer says. A shop that was asked before is first asked what has become of it, and only if it
- * knows of nothing asked again, under the same key. When its time is over, or the buyer does not want the order any more, it is asked
- * to cancel instead.
+ * Asks the shop to accept the order, and follows its answer. If it may have been asked before, its state is read first, and the request
+ * is repeated, under the same key, only if the shop has not accepted it. After the deadline, or when the buyer has cancelled, the shop is
+ * asked to cancel instead.
  */
 async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> {
   const { db, clock, checkpoint = noCheckpoint } = parts;
@@ -36,7 +36,7 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   const isOver = clock.now() >= order.expiresAt.getTime();
   const isWanted = order.cancelRequestedAt === null;
   const mayAsk = !isOver && isWanted;
-  // To a shop that gets orders by message, looking would be asking; whether it has the order it says when it is asked to cancel.
+  // A shop that gets orders by webhook cannot be asked without sending the order; it says whether it has it when asked to cancel.
   const mayLook = order.mayHaveBeenAsked && (mayAsk || order.channel.kind === 'ucp');
   let answer: ShopAnswer = mayLook ? await shop.look() : { state: 'open' };
   if (answer.state === 'open' && mayAsk) {
@@ -48,16 +48,16 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   switch (answer.state) {
     case 'accepted':
       if ((await captureOrder(parts, order, answer, 'of the shop')) === 'not_redeemed') {
-        // It may redeem yet, as long as its time lasts.
+        // It may still redeem until its deadline.
         if (isOver) return takeBack(parts, order, notRedeemed);
-        return waitFor(order, clock.now(), 'the shop to redeem what it is paid with');
+        return waitFor(order, clock.now(), 'the shop to redeem its credential');
       }
       checkpoint('order.completed');
       return 'rest';
     case 'needs_buyer':
       return handOver(parts, order, answer.continueUrl);
     case 'cancelled':
-      await releaseOrder(parts, order, failed('refused', 'The shop has cancelled the order.'), 'the shop said so');
+      await releaseOrder(parts, order, failed('refused', 'The shop cancelled the order.'), 'the shop said so');
       return 'rest';
     case 'refused':
       if (order.channel.kind === 'webhook') {
@@ -66,18 +66,18 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
       }
       return takeBack(parts, order, failed(answer.why, answer.reason));
     case 'gone':
-      return takeBack(parts, order, failed('refused', 'The shop does not know the order any more.'));
+      return takeBack(parts, order, failed('refused', 'The shop no longer knows the order.'));
     case 'open':
     case 'in_progress':
     case 'unknown': {
       if (!isWanted) return takeBack(parts, order, cancelledByBuyer);
-      const late = failed('no_answer', 'The shop did not take the order in time.');
+      const late = failed('no_answer', 'The shop did not accept the order in time.');
       return isOver ? takeBack(parts, order, late) : waitFor(order, clock.now(), describe(answer));
     }
   }
 }
 
-/** From then on the shop may have it. False when it is decided, or not wanted any more. */
+/** From then on the shop may have the order. False when it is decided or cancelled. */
 async function markAsked(db: OrderParts['db'], id: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = 'placed'
@@ -88,14 +88,18 @@ async function markAsked(db: OrderParts['db'], id: string): Promise<boolean> {
 }
 
 /**
- * A shop that has redeemed was told that the money is set aside for it, and may go on with it once it has seen the buyer: it has to
- * cancel before the money comes back, and then there is nothing left to go on with.
+ * A shop that has redeemed its credential knows that the money is held for it, and may continue once the buyer has come. So it must
+ * cancel the order before the buyer is refunded.
  */
 async function handOver(parts: OrderParts, order: Order, continueUrl: string): Promise<SagaStep> {
   const ending = { status: 'needs_buyer', continueUrl } as const;
   const came = await releaseOrder(parts, order, ending, 'unless it may have it');
   if (came !== 'with_the_shop') return 'rest';
-  return takeBack(parts, order, failed('refused', 'The shop wanted to see the buyer, and has cancelled the order.'));
+  return takeBack(
+    parts,
+    order,
+    failed('refused', 'The shop required the buyer to complete the order, and then cancelled it.'),
+  );
 }
 
 function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending, { status: 'failed' }> {
@@ -103,16 +107,16 @@ function failed(why: RefusalKind | 'no_answer', reason: string): Extract<Ending,
 }
 
 /**
- * As long as the shop has not redeemed what it was given, it cannot have taken the order. If it has, its own word that nothing comes
- * of it counts: another request of ours may still be with it. It has until the last deadline to say so.
+ * A shop that has not redeemed its credential cannot have accepted the order. If it has redeemed it, the shop itself must cancel,
+ * because another request of ours may still reach it. It has until the last deadline to do so.
  */
 async function takeBack(parts: OrderParts, order: Order, ending: Ending): Promise<SagaStep> {
   const shop = shopOf(parts, order);
   const came = await releaseOrder(parts, order, ending, 'unless it may have it');
-  // What somebody else has decided, perhaps that the shop is paid, is not ours to cancel.
+  // Another process has decided, perhaps that the shop is paid: then there is nothing to cancel.
   if (came === 'decided_before') return 'rest';
   if (came === 'released') {
-    // A courtesy: what it may have put aside is free again. Whether it hears of it changes nothing.
+    // A courtesy, so that the shop can release its stock. The outcome does not depend on it.
     await shop.cancel().catch(() => undefined);
     return 'rest';
   }
@@ -136,7 +140,7 @@ function describe(answer: ShopAnswer): string {
 const soonestMs = 500;
 const latestMs = 60_000;
 
-/** The longer it has taken, the longer it may take. */
+/** The longer the order has waited, the longer the pause. */
 function waitFor({ createdAt }: Order, now: number, waitsFor: string) {
   const age = now - createdAt.getTime();
   return { lookAgainInMs: Math.min(latestMs, Math.max(soonestMs, Math.round(age / 5))), waitsFor };

@@ -259,7 +259,7 @@ function toAnswer(order: Order, publicUrl: string) {
 
 function failure({ id, error, errorCode }: Order) {
   const members = { orderId: id, orderStatus: 'failed' };
-  const detail = `${error ?? 'The shop did not take the order.'} All the money is back in your balance.`;
+  const detail = `${error ?? 'The shop did not accept the order.'} All the money is back in your balance.`;
   if (errorCode === 'sold_out') return orderErrors.sold_out(detail, { members });
   if (errorCode === 'address_refused') return orderErrors.address_refused(detail, { members });
   return orderErrors.order_failed(detail, { members: { ...members, reason: errorCode } });

@@ -48,7 +48,7 @@ export function addOrderCommands(program: Command, withLedger: WithLedger, say: 
     .action((id: string) =>
       withLedger(async (parts) => {
         const order = await openOrRefuse(parts.db, id);
-        const ending = { status: 'failed', code: 'refused', reason: 'The operator took the order back.' } as const;
+        const ending = { status: 'failed', code: 'refused', reason: 'The operator cancelled the order.' } as const;
         await releaseOrder({ ...parts, logger }, order, ending, 'the shop said so');
         say(await outcomeOf(parts.db, id));
       }),

@@ -37,7 +37,7 @@ const toBeShipped = `(o.status = 'completed' AND o.finished_at > now() - interva
 
 /**
  * SQL: erases the addresses of finished orders `o`, except those still to be shipped. The country stays, because it identifies
- * nobody. SKIP LOCKED leaves an order that is being refunded to the schedule: the refund waits for the buyer's ledger accounts,
+ * no one. SKIP LOCKED leaves an order that is being refunded to the schedule: the refund waits for the buyer's ledger accounts,
  * which the closing holds.
  */
 const erase = (from: string, limit = 'ALL') => `UPDATE orders SET shipping_address = jsonb_build_object(

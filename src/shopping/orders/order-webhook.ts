@@ -103,7 +103,7 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
       return {
         state: 'refused',
         why: 'refused',
-        reason: said.reason === undefined ? 'The shop refused it.' : quoteShop(said.reason),
+        reason: said.reason === undefined ? 'The shop refused the order.' : quoteShop(said.reason),
       };
     case 'cancelled':
       return { state: 'cancelled' };

@@ -2,7 +2,7 @@ import type { StatePicture } from '../../kernel/http/openapi.ts';
 import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
 import type { EventType } from '../../ledger/event-types.ts';
 
-/** What people are told of the way, in the reference. */
+/** The states in the API reference. */
 export const orderPicture: StatePicture = {
   caption: 'States of an order',
   way: [
@@ -36,7 +36,7 @@ export type OrderEvent = (typeof orderEvents)[number]['name'];
 
 const minutes = 60_000;
 
-/** What somebody buys at a shop, from the moment that the money is set aside. */
+/** An order at a shop, from the moment that the money is held. */
 export const orderSaga = defineSaga({
   name: 'order',
   table: 'orders',
@@ -84,14 +84,14 @@ export const orderSaga = defineSaga({
       },
     },
     endsAs: 'completed',
-    // Nothing of it touches a chain.
+    // An order never touches a chain.
     notWith: ['circle'],
   },
 });
 
 export type OrderStatus = keyof (typeof orderSaga)['states'];
 
-/** What its buyer is told: what the shop has done with it since is part of that. */
+/** The statuses of the API. They include what the shop did after it was paid. */
 export const publicStatuses = ['pending', 'completed', 'fulfilled', 'refunded', 'failed', 'needs_buyer'] as const;
 
 export type PublicStatus = (typeof publicStatuses)[number];

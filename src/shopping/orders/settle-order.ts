@@ -32,7 +32,7 @@ async function openSeller(
 }
 
 /**
- * Call in the commit that pays the shop. The seller is the account that received the order, whoever owns the domain now; without
+ * Call in the commit that pays the shop. The seller is the account that received the order, even if the domain has another owner now; without
  * one, the first account that proves the domain. The row lock on the claimant orders this against a concurrent proof, so that the
  * money reaches the new owner either way.
  */
@@ -56,13 +56,13 @@ async function findSeller(
 type SettleParts = Pick<OrderParts, 'db' | 'ledger' | 'logger'>;
 type Accepted = Extract<ShopAnswer, { state: 'accepted' }>;
 
-/** What came of paying the shop: it is paid, it has not redeemed what it was given, or somebody else was faster. */
+/** The shop is paid, it has not redeemed its credential, or another process was faster. */
 type Capture = 'captured' | 'not_redeemed' | 'decided_before';
 
 /**
- * The shop has the order: it is paid, in the commit that says so. Of two processes one does it. The word of a shop that was given a
- * credential counts once it has redeemed that: before, anyone who answers in its place could have said so. A backup that was put back
- * may not know of it.
+ * The shop has accepted the order: it is paid in the commit that completes the order, by one process only. A shop that was given a
+ * credential must have redeemed it, because until then anyone could answer in its place. After a restore from a backup the redemption
+ * may be missing.
  */
 export async function captureOrder(
   { db, ledger }: SettleParts,
@@ -104,8 +104,7 @@ export async function captureOrder(
 }
 
 /**
- * What the buyer has agreed to is the most that a shop gets, whatever it says afterwards. If it asks for less in the same
- * currency, it gets less.
+ * A shop gets at most what the buyer agreed to, whatever it says afterwards. If it asks for less in the same currency, it gets less.
  */
 function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefined) {
   if (total === undefined || total.currency !== assets[asset].currency || total.minor <= 0n) return { amount, fee };
@@ -114,7 +113,7 @@ function chargedFor({ amount, fee, asset }: Order, total: CheckoutTotal | undefi
   return { amount: amountOf(asset, asked.atomic), fee: orderFee(asked) };
 }
 
-/** How an order ended that the shop has not taken. */
+/** How an order ends that the shop has not accepted. */
 export type Ending =
   | { readonly status: 'failed'; readonly code: string; readonly reason: string }
   | { readonly status: 'needs_buyer'; readonly continueUrl: string };
@@ -125,20 +124,20 @@ export const cancelledByBuyer = {
   reason: 'You cancelled the order.',
 } as const satisfies Ending;
 
-/** The shop has not asked for the money as long as it could. */
+/** The shop did not redeem its credential in time. */
 export const notRedeemed = {
   status: 'failed',
   code: 'not_redeemed',
-  reason: 'The shop said that it has the order, but did not redeem the payment in time.',
+  reason: 'The shop accepted the order, but did not redeem the payment in time.',
 } as const satisfies Ending;
 
-/** What came of giving the money back: it is back, the shop may have the order, or somebody else was faster. */
+/** The money is back, the shop may have the order, or another process was faster. */
 export type Release = 'released' | 'with_the_shop' | 'decided_before';
 
 /**
- * Everything goes back to the buyer. Without the shop's word that it has not taken the order, only if it cannot have: nobody has
- * redeemed what it was given, and from that commit on nobody can; or it takes orders by message and was never sent this one. After the
- * last deadline, which the shop knows, it goes back in any case.
+ * Refunds the buyer in full. If the shop has not said that it refused the order, this happens only if it cannot have accepted it: its
+ * credential was not redeemed and is void from this commit on, or it takes orders by webhook and was never sent this one. After the
+ * last deadline, which the shop knows, the buyer is refunded in any case.
  */
 export async function releaseOrder(
   { db, ledger, logger }: SettleParts,
@@ -171,7 +170,7 @@ export async function releaseOrder(
         ending.status === 'needs_buyer' ? ending.continueUrl : null,
       ],
     );
-    // A shop that may have taken it must not send anything any more.
+    // A shop that may have accepted it must not ship any more.
     const mayHaveTakenIt = certainty === 'after the last deadline' || failed?.code === notRedeemed.code;
     const shop = mayHaveTakenIt ? (order.merchantId ?? undefined) : undefined;
     await tellOf(tx, id, 'order.failed', shop);
@@ -183,7 +182,7 @@ export async function releaseOrder(
 
 interface OpenOrder {
   readonly wasAsked: boolean;
-  /** What this database knows of it is as old as the backup. */
+  /** After a restore, this database may not know the latest state of the order. */
   readonly isRestored: boolean;
   readonly isVoid: boolean;
 }

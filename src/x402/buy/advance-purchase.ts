@@ -43,7 +43,7 @@ async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise
     const isPrompt = Date.now() - purchase.createdAt.getTime() < promptMs;
     return {
       lookAgainInMs: isPrompt ? pollMs : pollMs * patience,
-      waitsFor: 'the seller to take the payment, or its time to be over',
+      waitsFor: 'the seller to take the payment, or the authorization to expire',
     };
   }
   if (fate === 'lapsed') {
@@ -57,7 +57,11 @@ async function settlePurchase(parts: PurchaseParts, purchase: Purchase): Promise
       return hash === cursor.hash && fateOf(authorization, at) === 'lapsed';
     };
     if (!(await doNodesAgree(network, hasLapsed))) {
-      return { lookAgainInMs: pollMs, waitsFor: 'a second node to say that it was not taken in time', isTrouble: true };
+      return {
+        lookAgainInMs: pollMs,
+        waitsFor: 'a second node to confirm that the payment was not taken',
+        isTrouble: true,
+      };
     }
     await giveBackLapsed(parts, purchase);
     return 'rest';

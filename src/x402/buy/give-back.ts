@@ -83,8 +83,8 @@ async function comesBack(tx: Transaction, purchase: Purchase, reason: string): P
 }
 
 /**
- * The payment's time is over, and by our books the seller has not seen it. After a restore from a backup the seller may have taken it all the
- * same. The token tells, and then nothing is refunded.
+ * The payment has expired, and by our books the seller has not seen it. After a restore from a backup the seller may have taken it
+ * anyway. The token shows that, and then nothing is refunded.
  */
 export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks } = parts;

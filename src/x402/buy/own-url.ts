@@ -2,8 +2,8 @@ import { isLoopback } from '../../kernel/loopback.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
 
 /**
- * Whether a URL leads to ourselves: the address that people reach us at, whoever spells it how. On this machine one port is one
- * server, whatever its address is called; elsewhere the name tells.
+ * Whether a URL leads to this service, however its host is spelled. On this machine the port alone identifies the server; elsewhere
+ * the name does.
  */
 export function isOwnUrl(text: string, publicUrl: string): boolean {
   const [asked, own] = [parseUrl(text), parseUrl(publicUrl)];
@@ -11,7 +11,7 @@ export function isOwnUrl(text: string, publicUrl: string): boolean {
   if (!/^https?:$/.test(asked.protocol)) return false;
   const [host, ownHost] = [bare(asked), bare(own)];
   if (isThisMachine(ownHost)) return isThisMachine(host) && portOf(asked) === portOf(own);
-  // Behind a proxy plain http and https are the same door.
+  // Behind a proxy, http and https reach the same server.
   return host === ownHost && (portOf(asked) === portOf(own) || (asked.port === '' && own.port === ''));
 }
 

@@ -2,15 +2,15 @@ import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
 
 const minutes = 60_000;
 
-/** SQL: the amount, and what of its fee has not come back. */
+/** SQL: the amount, and the part of its fee that was not refunded. */
 const inTransitSql = `amount + fee - coalesce(
     (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id), 0)`;
 
-/** A call to somebody else's paid endpoint, and the money for it. */
+/** A call to a third party's paid endpoint, and the money for it. */
 export const purchaseSaga = defineSaga({
   name: 'purchase',
   table: 'purchases',
-  // What waits for a seller holds up nobody who waits for the chain.
+  // A purchase that waits for a seller must not delay those that wait for the chain.
   lane: "CASE WHEN status = 'settling' THEN 'MATIC' ELSE 'purchases' END",
   ownLanes: ['purchases'],
   about: `${amountSql('amount', 'asset')} || ' to ' || pay_to`,
@@ -58,14 +58,14 @@ export const purchaseSaga = defineSaga({
   rehearsal: {
     request: { path: '/nano/pay', body: { url: 'http://demo-seller.example/forecast', maxAmount: 1 } },
     endsAs: 'paid',
-    // Nobody is asked for a transaction: where a provider signs there is nothing to be asked again.
+    // No transaction is requested from the provider, so there is no request to repeat.
     notWith: ['circle'],
   },
 });
 
 export type PurchaseStatus = keyof (typeof purchaseSaga)['states'];
 
-/** What its owner is told: until the chain has spoken, the money is held. */
+/** The statuses of the API. The money is held until the chain shows the outcome. */
 export const publicStatuses = ['pending', 'paid', 'returned'] as const;
 export type PublicStatus = (typeof publicStatuses)[number];
 
@@ -73,7 +73,7 @@ export function publicStatus(status: PurchaseStatus): PublicStatus {
   return status === 'paid' || status === 'returned' ? status : 'pending';
 }
 
-/** The states of which its owner is told this one. */
+/** Every state that the API shows as this status. */
 export function statesOf(shown: PublicStatus): PurchaseStatus[] {
   return (Object.keys(purchaseSaga.states) as PurchaseStatus[]).filter((status) => publicStatus(status) === shown);
 }

@@ -1,6 +1,6 @@
 import type { StatePicture } from '../../kernel/http/openapi.ts';
 
-/** What people are told of the way, in the reference. */
+/** The states in the API reference. */
 export const purchasePicture: StatePicture = {
   caption: 'States of a payment',
   way: [

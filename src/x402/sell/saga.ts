@@ -18,7 +18,7 @@ export const settlementSaga = defineSaga({
       withinMs: 30 * minutes,
     },
     complete: { meaning: 'at least one payment has arrived; the others are retried or written off', next: [] },
-    failed: { meaning: 'no payment has arrived; those that still can are retried', next: [] },
+    failed: { meaning: 'no payment has arrived; payments that are still valid are retried', next: [] },
   },
   checkpoints: [
     'nano.claimed',

@@ -119,7 +119,7 @@ describe('the metrics', () => {
     onTestFinished(() => open.stop());
     const webhook = { url: `http://127.0.0.1:${port}/metrics`, events: ['payment.sent'] };
     const { status, body } = await open.client.post('/webhooks', webhook, ada.key);
-    expect([status, body.detail]).toEqual([400, expect.stringContaining('is not open to requests')]);
+    expect([status, body.detail]).toEqual([400, expect.stringContaining('is not allowed')]);
   });
 });
 

@@ -36,7 +36,7 @@ test('nobody reaches the database or the local chains, even if the operator name
     expect(chainPorts(foundation)).toEqual(chains);
     for (const port of inner) {
       for (const url of [`http://127.0.0.1:${port}/`, `http://localhost:${port}/`, `https://localhost:${port}/`]) {
-        expect(foundation.outgoing.explainRefusal(url)).toBe(`Port ${port} is not open to requests.`);
+        expect(foundation.outgoing.explainRefusal(url)).toBe(`Port ${port} is not allowed.`);
         await expect(foundation.outgoing.request({ method: 'POST', url })).rejects.toMatchObject({ code: 'refused' });
       }
     }

@@ -664,7 +664,7 @@ describe('errands', () => {
     test('and are looked at now when told to', async () => {
       const id = await errandIn('planned');
       await runner({ planned: async () => ({ lookAgainInMs: 50_000, waitsFor: 'the shop to open' }) })(id);
-      expect(await paywright('resume', id)).toEqual([`${id} is looked at as soon as a worker is free.`]);
+      expect(await paywright('resume', id)).toEqual([`${id} runs as soon as a worker is free.`]);
       expect(await jobs()).toEqual([{ key: id, task: 'saga_shop', delayMs: 0 }]);
     });
 

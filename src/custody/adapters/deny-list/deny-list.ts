@@ -23,7 +23,7 @@ export function createDenyList(file: string | undefined): Screening {
 
   try {
     refresh(file);
-    // As above; an operator who screens nobody says so explicitly.
+    // As above; an operator who screens no address says so explicitly.
     if (denied.size === 0)
       throw new Refusal('DENY_LIST_FILE contains no address. Set DENY_LIST_FILE=none to screen nothing.');
   } catch (error) {

@@ -114,7 +114,7 @@ describe('whoever came first is served first', () => {
     await Promise.all([serve({ passAfterMs }), serve({ passAfterMs })]);
     await serve({ passAfterMs });
     expect(await states([large, ...small])).toEqual(['waiting', 'ready', 'waiting']);
-    expect(told()).toEqual(['there is not enough for 0.001 USDC: others are let past']);
+    expect(told()).toEqual(['there is not enough for 0.001 USDC: later steps are served first']);
     expect(world.log.lines('error')).toMatchObject([{ chain, saga: 'withdrawal', id: large }]);
 
     // It keeps its place: what comes is for it first.

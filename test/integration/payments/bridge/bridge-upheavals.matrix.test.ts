@@ -94,7 +94,9 @@ describe('a reorganisation that is deeper than the confirmations', () => {
     world.attestationsSay(unknown, unknown);
     const processes = [world.runnerOf(), world.runnerOf()];
     await Promise.all(processes.map((one) => one.advance({ saga: 'bridge', id })));
-    expect(errors().filter((msg) => msg === 'a burn was undone for good: it is burnt again')).not.toEqual([]);
+    expect(
+      errors().filter((msg) => msg === 'a burn was permanently removed from the chain: burning again'),
+    ).not.toEqual([]);
     expect(await world.look(id)).toMatchObject({ status: 'burning', burns: 2 });
     expect(await world.owed('bridges_in_transit', 'MATIC')).toBe(amount + gasFee);
     expect(await world.owed('receivables', 'BASE')).toBe(0n);
@@ -177,7 +179,7 @@ test('a withdrawal does not wait for ever behind a bridge that the treasury cann
   expect(await chains.balanceOf('MATIC', 'USDC', outside)).toBe(0n);
   expect(await world.waitsFor(id)).toMatch(/USDC to reach the treasury/);
   await impatient.advance({ saga: 'bridge', id });
-  expect(errors()).toContain('there is not enough for 100000 USDC: others are let past');
+  expect(errors()).toContain('there is not enough for 100000 USDC: later steps are served first');
   await hand.advance(withdrawal);
   await world.read();
   await hand.advance(withdrawal);

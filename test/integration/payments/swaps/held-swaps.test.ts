@@ -34,7 +34,7 @@ test('what a swap pays is credited when it is in the books, and not on the word 
     await readDoubting();
     if ((await world.waitsFor(id))?.includes('books')) break;
   }
-  expect(await world.waitsFor(id)).toBe('what it has brought to come into the books');
+  expect(await world.waitsFor(id)).toBe('its output to be booked');
   expect((await look(id)).status).toBe('swapping');
   expect(await world.balance(user, 'ETH')).toBe(0n);
   const held = await listHeld(db);

@@ -16,7 +16,7 @@ const world = useSwapWorld();
 const { chains } = world.deposits;
 const market = useMarket(chains);
 
-const priceMoved = 'The price moved by more than 1 % before it could be swapped.';
+const priceMoved = 'The price moved by more than 1 % before the swap was made.';
 const sold = {
   USDC: { amount: amountOf('USDC', 50_000_000n), to: 'MATIC', move: 15 },
   MATIC: { amount: amountOf('MATIC', 100n * 10n ** 18n), to: 'USDC', move: -15 },
@@ -123,7 +123,10 @@ test('a swap that was begun and comes too late is back whole: that is not its ow
   const { deadline } = await world.look(id);
   onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(Date, 'now').mockReturnValue(Number(deadline) * 1_000);
-  expect(await world.goOn(id, 'failed')).toMatchObject({ error: 'It could not be swapped in time.', gasDue: false });
+  expect(await world.goOn(id, 'failed')).toMatchObject({
+    error: 'The swap could not be made before its deadline.',
+    gasDue: false,
+  });
   expect(await world.balance(user, 'USDC')).toBe(amount.atomic);
 });
 
@@ -195,7 +198,7 @@ describe('a pool that uses much gas', () => {
     await world.goOn(baited.id, 'swapping', world.step);
     await steps(58);
     const failed = await world.goOn(baited.id, 'failed');
-    expect(failed.error).toBe('Its pools use more gas than was quoted.');
+    expect(failed.error).toBe('The swap needs more gas than was quoted.');
     expect(gasKeptOf(failed)).toEqual(failed.gasFee);
     expect(await gasUsed(baited.id)).toBeLessThanOrEqual(baited.allowed);
     // The better price is there, and takes more gas than this swap has paid for.

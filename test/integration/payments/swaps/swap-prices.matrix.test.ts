@@ -28,8 +28,8 @@ const amounts = {
   MATIC: amountOf('MATIC', 200n * 10n ** 18n),
   DAI: amountOf('DAI', 100n * 10n ** 18n),
 } as const;
-const priceMoved = 'The price moved by more than 1 % before it could be swapped.';
-const tooLate = 'It could not be swapped in time.';
+const priceMoved = 'The price moved by more than 1 % before the swap was made.';
+const tooLate = 'The swap could not be made before its deadline.';
 
 interface Begun {
   readonly user: User;

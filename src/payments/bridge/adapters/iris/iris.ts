@@ -103,7 +103,7 @@ async function readAnswer(db: Queryable, response: Response): Promise<Attestatio
   if (response.status === 404) return { state: 'unknown' };
   if (response.status !== 200) throw new AttestationTrouble(`the attestation service answers ${response.status}`);
   const parsed = answer.safeParse(fromJson(text));
-  if (!parsed.success) throw new AttestationTrouble('the attestation service answers what nobody understands');
+  if (!parsed.success) throw new AttestationTrouble('the attestation service sent an unreadable answer');
   const { messages } = parsed.data;
   const attested = messages.flatMap(({ status, message, attestation }) => {
     const signatures = hex.safeParse(attestation);

@@ -49,9 +49,7 @@ export const coinbase: Feature<{ settings: Omit<CoinbaseOptions, 'clock'> | unde
       }
       // Real money would go to an address on a chain that does not exist.
       if (mode === 'sandbox' && elsewhere === undefined) {
-        throw new Refusal(
-          'Coinbase Onramp takes real cards: in the sandbox COINBASE_ONRAMP_URL must name what stands in for it.',
-        );
+        throw new Refusal('Coinbase Onramp takes real cards: in the sandbox COINBASE_ONRAMP_URL must name a stand-in.');
       }
       return { keyId, key, webhookSecret, url: elsewhere ?? own };
     },

@@ -41,7 +41,7 @@ export const moonpay: Feature<{ settings: Omit<MoonPayOptions, 'clock'> | undefi
       }
       // Real money would go to an address on a chain that does not exist.
       if (mode === 'sandbox' && elsewhere === undefined) {
-        throw new Refusal('MoonPay takes real cards: in the sandbox MOONPAY_URL must name what stands in for it.');
+        throw new Refusal('MoonPay takes real cards: in the sandbox MOONPAY_URL must name a stand-in.');
       }
       return { apiKey, secretKey, webhookKey, url: elsewhere ?? own };
     },

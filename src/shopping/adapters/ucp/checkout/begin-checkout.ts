@@ -17,7 +17,7 @@ import { readRefusal, readRefusalWithoutSession, readSession, type Session } fro
 const timeoutMs = 6_000;
 
 /**
- * Creates a checkout, sends the address and selects shipping, so that the shop can state its total. This binds nobody: an
+ * Creates a checkout, sends the address and selects shipping, so that the shop can state its total. This is not binding: an
  * uncompleted checkout expires.
  */
 export async function beginCheckout(
@@ -47,7 +47,7 @@ export async function beginCheckout(
       const body = { line_items: linesOf(session, lines), context, buyer, fulfillment };
       const changed = await ask(parts, { method: 'PUT', url: `${url}/${encodeURIComponent(created.id)}`, body });
       if ('id' in changed && changed.id !== created.id) {
-        throw new MerchantTrouble('not_offered', 'The shop answered about another checkout, so nothing was ordered.');
+        throw new MerchantTrouble('not_offered', 'The shop responded with another checkout, so nothing was ordered.');
       }
       return changed;
     };
@@ -168,11 +168,14 @@ function conclude(place: CheckoutPlace, session: Session, { request, sent }: Con
     return {
       state: 'refused',
       why: 'refused',
-      reason: 'The shop put something else into its checkout, or another quantity.',
+      reason: 'The shop’s checkout contains another product or quantity.',
     };
   }
   if (total === undefined) {
-    throw new MerchantTrouble('not_offered', 'What the shop asks for does not add up, so nothing was ordered.');
+    throw new MerchantTrouble(
+      'not_offered',
+      'The prices in the shop’s checkout do not add up to its total, so nothing was ordered.',
+    );
   }
   if (needsAddress(session) && !shipsToOurDestination(session, sent)) {
     return { state: 'address_not_taken', why: 'not_selected', continueUrl };

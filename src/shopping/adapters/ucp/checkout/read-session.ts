@@ -76,21 +76,21 @@ const soldOut = new Set(['out_of_stock', 'item_unavailable']);
 /** Why the shop refuses. The reason is a sentence of ours that quotes the shop. */
 export function readRefusal(
   messages: readonly Pick<ShopMessage, 'type' | 'code' | 'content'>[],
-  wordless = 'The shop refused it.',
+  wordless = 'The shop refused the order.',
 ): {
   readonly why: RefusalKind;
   readonly reason: string;
 } {
   const errors = messages.filter(({ type }) => type === 'error');
   const [first] = errors;
-  if (first === undefined) return { why: 'refused', reason: 'The shop did not take the order, and did not say why.' };
+  if (first === undefined) return { why: 'refused', reason: 'The shop refused the order without a reason.' };
   const reason = (fallback: string, { content }: Pick<ShopMessage, 'content'> = first) =>
     content === '' ? fallback : quoteShop(content);
   const unavailable = errors.find(({ code }) => soldOut.has(code));
   if (unavailable !== undefined) return { why: 'sold_out', reason: reason('The shop has none left.', unavailable) };
   const undeliverable = errors.find(({ code }) => code === 'address_undeliverable');
   if (undeliverable !== undefined) {
-    return { why: 'address_refused', reason: reason('The shop does not deliver there.', undeliverable) };
+    return { why: 'address_refused', reason: reason('The shop does not deliver to this address.', undeliverable) };
   }
   return { why: 'refused', reason: reason(wordless) };
 }
@@ -128,7 +128,11 @@ export function readAnswer(
       return { state: 'in_progress' };
     case 'requires_escalation':
       return session.continueUrl === undefined
-        ? { state: 'refused', why: 'refused', reason: 'The shop wants to see the buyer, and does not say where.' }
+        ? {
+            state: 'refused',
+            why: 'refused',
+            reason: 'The shop requires the buyer to complete the order, but gives no link.',
+          }
         : { state: 'needs_buyer', continueUrl: session.continueUrl };
     case 'ready_for_complete':
     case 'incomplete': {
