@@ -170,7 +170,7 @@ export async function chooseWallets(
   { threshold, mostWallets, except }: Pick<OpenSweepOptions, 'threshold' | 'mostWallets' | 'except'>,
 ): Promise<ChosenWallet[]> {
   await countUnswept(db, chain, asset);
-  const { rows } = await db.query<{ address: string; atomic: bigint; depositIds: string[] }>(
+  const { rows } = await db.query<ChosenWallet>(
     `SELECT w.address, d.atomic, d.deposit_ids FROM (${richestWallets}) w
       CROSS JOIN LATERAL (
         SELECT sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits d
@@ -179,11 +179,7 @@ export async function chooseWallets(
       WHERE d.atomic >= $3 ORDER BY d.atomic DESC, w.address`,
     [chain, asset, threshold, mostWallets, except],
   );
-  return rows.map(({ address, atomic, depositIds }) => ({
-    address: getAddress(address),
-    atomic: atomic,
-    depositIds: depositIds,
-  }));
+  return rows.map((row) => ({ ...row, address: getAddress(row.address) }));
 }
 
 /** Asked without a signature, so that one which cannot be used is never made: the wallet may be blocked by the issuer. */
