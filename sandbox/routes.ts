@@ -125,15 +125,6 @@ const message = z.object({
   createdAt: z.iso.datetime(),
 });
 
-interface MessageRow {
-  readonly id: string;
-  readonly channel: 'email' | 'sms';
-  readonly recipient: string;
-  readonly subject: string;
-  readonly sealed: Buffer;
-  readonly createdAt: Date;
-}
-
 function messagesRoute({ db, secrets }: { readonly db: Queryable; readonly secrets: Secrets }): Route {
   return listRoute({
     id: 'listSandboxMessages',
@@ -153,21 +144,20 @@ function messagesRoute({ db, secrets }: { readonly db: Queryable; readonly secre
       createdAt: '2026-01-15T10:00:00.000Z',
     },
     rows: async ({ accountId, cursor, limit }) => {
-      const { rows } = await db.query<MessageRow>(
-        `SELECT id, channel, recipient, subject, sealed, created_at FROM messages
+      const { rows } = await db.query<
+        Omit<z.infer<typeof message>, 'text' | 'createdAt'> & { sealed: Buffer; createdAt: Date }
+      >(
+        `SELECT id, channel, recipient AS to, subject, sealed, created_at FROM messages
           WHERE account_id = $1 AND sealed IS NOT NULL AND ($2::text IS NULL OR id < $2)
           ORDER BY id DESC LIMIT $3`,
         [accountId, cursor ?? null, limit + 1],
       );
       return rows;
     },
-    describe: (row) => ({
-      id: row.id,
-      channel: row.channel,
-      to: row.recipient,
-      subject: row.subject,
-      text: secrets.open('messages', row.sealed),
-      createdAt: row.createdAt.toISOString(),
+    describe: ({ sealed, createdAt, ...row }) => ({
+      ...row,
+      text: secrets.open('messages', sealed),
+      createdAt: createdAt.toISOString(),
     }),
   });
 }

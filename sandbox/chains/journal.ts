@@ -89,15 +89,15 @@ const pageSize = 1_000;
 
 export async function* readJournal(db: Queryable, chain: ChainId): AsyncGenerator<readonly JournalEntry[]> {
   for (let from = 0; ; from += pageSize) {
-    const { rows } = await db.query<{ method: string; params: string; blockTime: bigint | null }>(
-      `SELECT method, params, block_time FROM sandbox.chain_journal
+    const { rows } = await db.query<{ method: string; params: string; blockTime: number | null }>(
+      `SELECT method, params, block_time::float8 FROM sandbox.chain_journal
        WHERE chain = $1 AND seq >= $2 AND seq < $2 + $3::int ORDER BY seq`,
       [chain, from, pageSize],
     );
     yield rows.map(({ method, params, blockTime }) => ({
       method,
       params: JSON.parse(params) as unknown[],
-      blockTime: blockTime === null ? undefined : Number(blockTime),
+      blockTime: blockTime ?? undefined,
     }));
     if (rows.length < pageSize) return;
   }

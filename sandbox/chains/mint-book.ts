@@ -16,7 +16,7 @@ export interface Mint {
 
 /** A mint that is signed and stored. */
 export interface SignedMint extends Mint {
-  readonly nonce: bigint;
+  readonly nonce: number;
   readonly raw: Hex;
   readonly hash: Hex;
 }
@@ -128,20 +128,19 @@ async function writeGroup(
 }
 
 /** The account also sends transactions when contracts are placed. */
-async function nextNonce(tx: Transaction, chain: ChainId, mined: number): Promise<bigint> {
-  const { rows } = await tx.query<{ next: bigint | null }>(
-    'SELECT max(nonce) + 1 AS next FROM sandbox.mints WHERE chain = $1',
+async function nextNonce(tx: Transaction, chain: ChainId, mined: number): Promise<number> {
+  const { rows } = await tx.query<{ next: number | null }>(
+    'SELECT (max(nonce) + 1)::float8 AS next FROM sandbox.mints WHERE chain = $1',
     [chain],
   );
-  const written = rows[0]?.next ?? 0n;
-  return written > BigInt(mined) ? written : BigInt(mined);
+  return Math.max(rows[0]?.next ?? 0, mined);
 }
 
-function sign(chain: ChainId, nonce: bigint, call: MintCall): Promise<Hex> {
+function sign(chain: ChainId, nonce: number, call: MintCall): Promise<Hex> {
   return mintAccount.signTransaction({
     type: 'eip1559',
     chainId: chains[chain].chainId,
-    nonce: Number(nonce),
+    nonce,
     gas: gasLimit,
     maxFeePerGas,
     maxPriorityFeePerGas,
@@ -150,9 +149,9 @@ function sign(chain: ChainId, nonce: bigint, call: MintCall): Promise<Hex> {
 }
 
 async function findAll(db: Queryable, ids: readonly string[]): Promise<Map<string, SignedMint>> {
-  const { rows } = await db.query<Omit<SignedMint, 'atomic'> & { atomic: bigint }>(
-    `SELECT id, chain, asset, recipient AS to, atomic, nonce, raw, hash FROM sandbox.mints WHERE id = ANY($1)`,
+  const { rows } = await db.query<SignedMint>(
+    `SELECT id, chain, asset, recipient AS to, atomic, nonce::float8, raw, hash FROM sandbox.mints WHERE id = ANY($1)`,
     [ids],
   );
-  return new Map(rows.map((row) => [row.id, { ...row, atomic: row.atomic }]));
+  return new Map(rows.map((row) => [row.id, row]));
 }

@@ -107,11 +107,11 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
 }
 
 async function countListeners(db: Database): Promise<number> {
-  const { rows } = await db.query<{ count: bigint }>(
-    'SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*)::integer FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
     [listenerName],
   );
-  return Number(rows[0]?.count ?? 0);
+  return rows[0]?.count ?? 0;
 }
 
 /** For a command that runs beside the instances and does not listen itself. */

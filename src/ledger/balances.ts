@@ -18,18 +18,13 @@ export interface Balance extends AccountParts {
   readonly balance: Amount;
 }
 
-interface BalanceRow {
-  readonly id: bigint;
-  readonly balance: bigint;
-}
-
 /**
  * Every account of an owner, on every chain, except those that no posting ever named and those that only a newer
  * release knows.
  */
 export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balance[]> {
   const { first, end } = accountRange(ownerId);
-  const { rows } = await db.query<BalanceRow>(
+  const { rows } = await db.query<{ id: bigint; balance: bigint }>(
     'SELECT id, balance FROM ledger.accounts WHERE id >= $1 AND id < $2 ORDER BY id',
     [first, end],
   );
@@ -51,13 +46,14 @@ export interface Claim {
  */
 export async function claimsOf(db: Queryable, ownerId: bigint): Promise<Claim[]> {
   const { first, end } = accountRange(ownerId);
-  const { rows } = await db.query<{ chain: bigint; asset: bigint; total: bigint }>(
-    `SELECT ledger.chain_of(id) AS chain, ledger.asset_of(id) AS asset, sum(balance) AS total FROM ledger.accounts
+  const { rows } = await db.query<{ chain: number; asset: number; total: bigint }>(
+    `SELECT ledger.chain_of(id)::integer AS chain, ledger.asset_of(id)::integer AS asset, sum(balance) AS total
+       FROM ledger.accounts
       WHERE id >= $1 AND id < $2 GROUP BY 1, 2 HAVING sum(balance) > 0 ORDER BY 1, 2`,
     [first, end],
   );
   return rows.flatMap((row) => {
-    const [chain, asset] = [chainByCode(Number(row.chain)), assetByCode(Number(row.asset))];
+    const [chain, asset] = [chainByCode(row.chain), assetByCode(row.asset)];
     return chain === undefined || asset === undefined ? [] : [{ chain, total: amountOf(asset, row.total) }];
   });
 }
@@ -77,7 +73,7 @@ export async function spendableBalances(
 }
 
 export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset, chain: ChainId): Promise<Amount> {
-  const { rows } = await db.query<BalanceRow>('SELECT id, balance FROM ledger.accounts WHERE id = $1', [
+  const { rows } = await db.query<{ balance: bigint }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
     houseAccount(kind, asset, chain),
   ]);
   return amountOf(asset, rows[0]?.balance ?? 0n);

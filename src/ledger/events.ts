@@ -38,13 +38,9 @@ export async function recordEvent(tx: Transaction, { accountId, type, data }: Ne
   );
 }
 
-/** `posting` is what ledger.describe returns. */
-interface EventRow {
+interface EventRow extends Omit<LedgerEvent, 'id' | 'posting'> {
   readonly id: string;
-  readonly accountId: bigint;
-  readonly type: string;
-  readonly createdAt: Date;
-  readonly data: unknown;
+  /** What ledger.describe returns. */
   readonly posting: EarlierPosting | null;
 }
 
@@ -68,12 +64,9 @@ export async function takeEvents(tx: Transaction, most: number): Promise<LedgerE
     [most],
   );
   return rows.map((row) => ({
+    ...row,
     id: toTypeId('evt', row.id),
-    accountId: row.accountId,
-    type: row.type,
-    createdAt: row.createdAt,
     posting: row.posting === null ? undefined : asEarlier(row.posting),
-    data: row.data,
   }));
 }
 

@@ -44,31 +44,25 @@ export interface HistoryQuery {
  */
 const usualLookAt = 10_000;
 
-export interface EntryRow {
+export interface EntryRow extends Omit<Posted, 'id' | 'postedAt' | 'amount' | 'fee'> {
   readonly accountId: bigint;
   readonly atUs: bigint;
   readonly change: bigint;
   readonly balanceAfter: bigint;
   readonly postingId: string;
-  readonly type: string;
-  readonly senderId: bigint | null;
-  readonly recipientId: bigint | null;
-  readonly asset: bigint;
+  readonly asset: number;
   readonly amount: bigint;
   readonly fee: bigint;
-  readonly description: string | null;
-  readonly reference: string | null;
-  readonly details: unknown;
 }
 
 interface GatheredRow extends EntryRow {
-  readonly gathered: bigint | null;
+  readonly gathered: number | null;
   readonly gatheredChange: bigint | null;
 }
 
 /** The columns of an EntryRow, from entries `e` and postings `p`. */
 export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 1000000)::bigint AS at_us,
-  e.amount AS change, e.balance_after, p.id AS posting_id, p.type, p.sender_id, p.recipient_id, p.asset, p.amount, p.fee,
+  e.amount AS change, e.balance_after, p.id AS posting_id, p.type, p.sender_id, p.recipient_id, p.asset::integer, p.amount, p.fee,
   p.description, p.reference, p.details`;
 
 /**
@@ -99,7 +93,7 @@ export async function listHistory(
          ORDER BY e.posted_at DESC LIMIT $6) e
        JOIN ledger.postings p ON p.id = e.posting_id
        LEFT JOIN LATERAL (
-         SELECT count(*) AS gathered, sum(g.amount) AS gathered_change
+         SELECT count(*)::integer AS gathered, sum(g.amount) AS gathered_change
            FROM ledger.entries g JOIN ledger.postings gp ON gp.id = g.posting_id
           WHERE p.type = ANY ($11::text[]) AND g.account_id = e.account_id AND gp.type = p.type
             AND g.posted_at >= ${hourOf('e')} AND g.posted_at <= e.posted_at) h ON true
@@ -187,8 +181,8 @@ function hourOf(entry: string): string {
 
 function toGathered(row: GatheredRow): HistoryEntry {
   const entry = toEntry(row);
-  if (row.gathered === null || row.gathered === 0n || row.gatheredChange === null) return entry;
-  return gatheredEntry(entry, { count: Number(row.gathered), atomic: row.gatheredChange });
+  if (row.gathered === null || row.gathered === 0 || row.gatheredChange === null) return entry;
+  return gatheredEntry(entry, { count: row.gathered, atomic: row.gatheredChange });
 }
 
 /** One line for many entries, in place of the last one. */
@@ -241,7 +235,7 @@ export function toEntry(row: EntryRow): HistoryEntry {
  * instead.
  */
 function shownAmounts({ asset: code, amount, fee }: EntryRow, { asset: assetMoved, atomic }: Amount) {
-  const asset = assetByCode(Number(code));
+  const asset = assetByCode(code);
   if (asset !== undefined) return { amount: amountOf(asset, amount), fee: amountOf(asset, fee) };
   return { amount: amountOf(assetMoved, atomic < 0n ? -atomic : atomic), fee: amountOf(assetMoved, 0n) };
 }

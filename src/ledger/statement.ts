@@ -38,7 +38,7 @@ export async function openStatement(
 ): Promise<Statement> {
   // A single statement, so that both balances are from the same moment.
   const { openingBalance, lastUs, lastBalance } = onlyRow(
-    await db.query<EndsRow>(
+    await db.query<Record<'openingBalance' | 'lastUs' | 'lastBalance', bigint | null>>(
       `SELECT (SELECT balance_after FROM ledger.entries
                 WHERE account_id = $1 AND posted_at < $2 ORDER BY posted_at DESC LIMIT 1) AS opening_balance,
               (extract(epoch FROM l.posted_at) * 1000000)::bigint AS last_us, l.balance_after AS last_balance
@@ -81,12 +81,6 @@ export async function openStatement(
           comesAgain(db, { account, type, afterUs, untilUs: min(beforeUs - 1n, lastUs ?? 0n) }),
       }),
   };
-}
-
-interface EndsRow {
-  readonly openingBalance: bigint | null;
-  readonly lastUs: bigint | null;
-  readonly lastBalance: bigint | null;
 }
 
 /** Fails the statement, so that a reader never takes a wrong one for complete. */

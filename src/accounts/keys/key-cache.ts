@@ -1,11 +1,11 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/db/database.ts';
-import type { Caller, Scope } from '../../kernel/http/define-route.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
 import type { KeyLookup } from '../../kernel/http/request-guards.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { looksLikeApiKey } from './api-key.ts';
-import { endOfKey } from './key-lifetime.ts';
+import { endOfKey, type KeyTimes } from './key-lifetime.ts';
 
 export interface KeyUse {
   readonly at: number;
@@ -98,17 +98,6 @@ export interface KeyCacheOptions {
   readonly uses: Pick<KeyUses, 'note'>;
 }
 
-interface KeyRow {
-  readonly accountId: bigint;
-  readonly keyId: string;
-  readonly handle: string;
-  readonly tier: Caller['tier'];
-  readonly scopes: readonly Scope[];
-  readonly expiresAt: Date | null;
-  readonly lastUsedAt: Date | null;
-  readonly createdAt: Date;
-}
-
 interface Remembered {
   readonly caller: Caller;
   /** The expiry. The idle limit cannot be reached while the key is cached. */
@@ -127,7 +116,7 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
     // If notifications were down at the start of the read, a change may have been missed.
     const mayRememberIt = mayRemember();
     const changesBefore = changes;
-    const { rows } = await db.query<KeyRow>(
+    const { rows } = await db.query<Omit<Caller, 'bucket'> & KeyTimes>(
       `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at,
               k.last_used_at, k.created_at
          FROM api_keys k JOIN accounts a ON a.id = k.account_id
@@ -137,17 +126,11 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
     const [row] = rows;
     const now = clock.now();
     if (row === undefined || endOfKey(row, { idleMs }) <= now) return undefined;
-    const caller: Caller = {
-      accountId: row.accountId,
-      keyId: row.keyId,
-      handle: row.handle,
-      tier: row.tier,
-      scopes: row.scopes,
-      bucket: `account:${row.accountId}`,
-    };
-    await uses.note(caller.keyId, { at: now, address: address() }, { isFirst: row.lastUsedAt === null });
+    const { expiresAt: end, lastUsedAt, createdAt, ...known } = row;
+    const caller: Caller = { ...known, bucket: `account:${known.accountId}` };
+    await uses.note(caller.keyId, { at: now, address: address() }, { isFirst: lastUsedAt === null });
     if (changes === changesBefore && mayRememberIt && mayRemember()) {
-      const expiresAt = row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+      const expiresAt = end?.getTime() ?? Number.POSITIVE_INFINITY;
       remember(apiKey, { caller, expiresAt, usedAt: now, notedAt: now });
     }
     return caller;

@@ -40,13 +40,6 @@ export async function postMessage(
   await enqueue(tx, sendMessage, { messageId: id });
 }
 
-interface MessageRow {
-  readonly channel: Message['channel'];
-  readonly recipient: string;
-  readonly subject: string;
-  readonly sealed: Buffer | null;
-}
-
 /** A crash between sending and marking sends the message twice, which is harmless for a code and better than never. */
 export interface OutboxParts {
   readonly db: Database;
@@ -57,14 +50,14 @@ export interface OutboxParts {
 
 export function sendMessageHandler({ db, secrets, notifier, keepText }: OutboxParts): JobHandler {
   return handleJob(sendMessage, async ({ messageId }) => {
-    const { rows } = await db.query<MessageRow>(
-      'SELECT channel, recipient, subject, sealed FROM messages WHERE id = $1 AND sent_at IS NULL',
+    const { rows } = await db.query<Omit<Message, 'text'> & { sealed: Buffer }>(
+      'SELECT channel, recipient AS to, subject, sealed FROM messages WHERE id = $1 AND sent_at IS NULL AND sealed IS NOT NULL',
       [messageId],
     );
     const [row] = rows;
-    if (row?.sealed == null) return;
-    const text = secrets.open('messages', row.sealed);
-    await notifier.send({ channel: row.channel, to: row.recipient, subject: row.subject, text });
+    if (row === undefined) return;
+    const { sealed, ...message } = row;
+    await notifier.send({ ...message, text: secrets.open('messages', sealed) });
     await db.query('UPDATE messages SET sent_at = now(), sealed = CASE WHEN $2 THEN sealed END WHERE id = $1', [
       messageId,
       keepText,

@@ -99,12 +99,8 @@ function explain(
     : `${address} is on your allow-list but still in its waiting period. It can be used from ${from}.`;
 }
 
-export interface AddressRow {
-  readonly address: string;
-  readonly addedAt: Date;
-  readonly usableFrom: Date;
-}
+export type AddressRow = Omit<AllowedAddress, 'address'> & { readonly address: string };
 
-export function toAddress({ address, addedAt, usableFrom }: AddressRow): AllowedAddress {
-  return { address: getAddress(address), addedAt: addedAt, usableFrom: usableFrom };
+export function toAddress(row: AddressRow): AllowedAddress {
+  return { ...row, address: getAddress(row.address) };
 }

@@ -61,10 +61,10 @@ export async function readPosition(tx: Transaction): Promise<Position> {
 }
 
 async function readCursors(tx: Queryable): Promise<Map<ChainId, Cursor>> {
-  const { rows } = await tx.query<{ chain: ChainId; blockNumber: bigint; blockHash: Hex }>(
+  const { rows } = await tx.query<Cursor & { chain: ChainId }>(
     'SELECT chain, block_number, block_hash FROM chain_cursors',
   );
-  return new Map(rows.map((row) => [row.chain, { blockNumber: row.blockNumber, blockHash: row.blockHash }]));
+  return new Map(rows.map(({ chain, ...cursor }) => [chain, cursor]));
 }
 
 /**

@@ -61,12 +61,12 @@ export interface Snapshot {
 
 /** The newest snapshot, or the one with this id. */
 export async function findSnapshot(db: Queryable, id?: string): Promise<Snapshot | undefined> {
-  const { rows } = await db.query<{ id: string; takenAt: Date; ageMs: number }>(
+  const { rows } = await db.query<Snapshot>(
     `SELECT id, taken_at, extract(epoch FROM now() - taken_at)::float8 * 1000 AS age_ms FROM reserve_snapshots
       WHERE published_at IS NOT NULL AND ($1::text IS NULL OR id = $1) ORDER BY taken_at DESC, id DESC LIMIT 1`,
     [id ?? null],
   );
-  return rows[0] && { id: rows[0].id, takenAt: rows[0].takenAt, ageMs: rows[0].ageMs };
+  return rows[0];
 }
 
 /** A newer release shows the trees of chains and assets that only it knows. */

@@ -4,9 +4,9 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type Asset, assetIds, chains } from '../../money/catalogue.ts';
 
 /** "12.5 USDC", from atomic units. The decimals of an asset that only a newer release knows are unknown here. */
-export function amountText(asset: Asset, atomic: bigint | string): string {
+export function amountText(asset: Asset, atomic: bigint): string {
   if (!assetIds.includes(asset)) return `${atomic} units of ${asset}`;
-  return `${toDecimalText(amountOf(asset, BigInt(atomic)))} ${asset}`;
+  return `${toDecimalText(amountOf(asset, atomic))} ${asset}`;
 }
 
 /** Compares the ledger with the rows of deposits, withdrawals and sagas: one sentence per discrepancy. */
@@ -133,7 +133,7 @@ async function withdrawalsAgainstSteps(db: Queryable): Promise<string[]> {
 
 /** Gas lent according to the ledger must equal the loans of users' wallets. */
 async function lentAgainstWallets(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ chain: string; asset: Asset; expected: bigint; found: bigint }>(
+  const { rows } = await db.query<SumRow>(
     `WITH booked AS (
        SELECT c.id AS chain, a.symbol AS asset, -l.balance AS atomic FROM ledger.accounts l
          JOIN ledger.chains c ON c.code = ledger.chain_of(l.id) JOIN ledger.assets a ON a.code = ledger.asset_of(l.id)

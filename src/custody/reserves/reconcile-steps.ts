@@ -6,7 +6,8 @@ import { type Network, type Token, tokenOf } from '../../chains/network.ts';
 import { transferIn } from '../../chains/token-transfer.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
-import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
+import { type Asset, chains } from '../../money/catalogue.ts';
+import type { ChainStep } from '../steps/chain-step.ts';
 import { hashesOf, isUndone, takenIn } from './open-steps.ts';
 import { amountText } from './reconcile-books.ts';
 
@@ -53,18 +54,12 @@ async function hasPaid({ client }: Network, { hash, address, net }: PaidRow): Pr
 const rowsAtOnce = 500;
 const receiptsAtOnce = 8;
 
-interface StepRow {
-  readonly id: string;
-  readonly saga: string;
-  readonly sagaId: string;
-  readonly step: string;
-  readonly chain: ChainId;
+interface StepRow extends Pick<ChainStep, 'id' | 'saga' | 'sagaId' | 'step' | 'chain' | 'hash'> {
   readonly wallet: Hex;
   readonly asset: Asset;
   readonly atomic: bigint;
   readonly recipient: Hex | null;
   readonly state: 'confirmed' | 'failed';
-  readonly hash: Hex | null;
   /** Every transaction that it may have become. */
   readonly hashes: Hex[];
   /** Only for a signed authorization, which others submit. */

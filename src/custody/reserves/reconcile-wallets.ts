@@ -92,7 +92,7 @@ export async function readWallets(tx: Transaction): Promise<Wallets> {
   const users = await tx.query<{ address: Hex }>(
     'SELECT lower(address) AS address FROM wallets UNION SELECT lower(address) FROM deposits',
   );
-  const unswept = await tx.query<Omit<Unswept, 'atomic' | 'carried'> & { atomic: bigint; carried: bigint }>(
+  const unswept = await tx.query<Unswept>(
     `SELECT d.chain, d.asset, lower(d.address) AS address, sum(d.atomic) AS atomic,
             coalesce(sum(d.atomic) FILTER (WHERE d.sweep_id IS NOT NULL), 0) AS carried
        FROM deposits d JOIN chain_cursors c ON c.chain = d.chain AND d.block_number <= c.block_number
@@ -101,7 +101,7 @@ export async function readWallets(tx: Transaction): Promise<Wallets> {
   return {
     house: ofHouse,
     users: users.rows.map(({ address }) => address).filter((address) => !ofHouse.has(address)),
-    unswept: unswept.rows.map((row) => ({ ...row, atomic: row.atomic, carried: row.carried })),
+    unswept: unswept.rows,
   };
 }
 

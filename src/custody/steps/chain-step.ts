@@ -53,56 +53,18 @@ export async function findStep(
   db: Queryable,
   { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
 ): Promise<ChainStep | undefined> {
-  const { rows } = await db.query<ChainStepRow>(`${select} WHERE saga_id = $1 AND step = $2`, [sagaId, step]);
-  return rows[0] && toStep(rows[0]);
+  const { rows } = await db.query<ChainStep>(`${select} WHERE saga_id = $1 AND step = $2`, [sagaId, step]);
+  return rows[0];
 }
 
 /** In the order of planning. */
 export async function listSteps(db: Queryable, sagaId: string): Promise<ChainStep[]> {
-  const { rows } = await db.query<ChainStepRow>(`${select} WHERE saga_id = $1 ORDER BY created_at`, [sagaId]);
-  return rows.map(toStep);
+  const { rows } = await db.query<ChainStep>(`${select} WHERE saga_id = $1 ORDER BY created_at`, [sagaId]);
+  return rows;
 }
 
 const select = `SELECT id, saga, saga_id, step, chain, wallet_id, user_wallet_id, state, asked_at, unanswered_at, provider_ref, hash,
     block_number, gas_cost, reason FROM chain_steps`;
-
-interface ChainStepRow {
-  readonly id: string;
-  readonly saga: string;
-  readonly sagaId: string;
-  readonly step: string;
-  readonly chain: ChainId;
-  readonly walletId: string | null;
-  readonly userWalletId: string | null;
-  readonly state: ChainStepState;
-  readonly askedAt: Date | null;
-  readonly unansweredAt: Date | null;
-  readonly providerRef: string | null;
-  readonly hash: Hex | null;
-  readonly blockNumber: bigint | null;
-  readonly gasCost: bigint | null;
-  readonly reason: string | null;
-}
-
-function toStep(row: ChainStepRow): ChainStep {
-  return {
-    id: row.id,
-    saga: row.saga,
-    sagaId: row.sagaId,
-    step: row.step,
-    chain: row.chain,
-    walletId: row.walletId,
-    userWalletId: row.userWalletId,
-    state: row.state,
-    askedAt: row.askedAt,
-    unansweredAt: row.unansweredAt,
-    providerRef: row.providerRef,
-    hash: row.hash,
-    blockNumber: row.blockNumber,
-    gasCost: row.gasCost === null ? null : row.gasCost,
-    reason: row.reason,
-  };
-}
 
 /** Whether a house wallet has an open step, or an open step pays into it. */
 export async function isWalletBusy(db: Queryable, walletId: string): Promise<boolean> {

@@ -181,5 +181,5 @@ export async function arrivedAmount(
     'SELECT sum(atomic) AS atomic FROM deposits WHERE step_id = $1 AND asset = $2',
     [id, asset],
   );
-  return rows[0]?.atomic == null ? undefined : rows[0].atomic;
+  return rows[0]?.atomic ?? undefined;
 }

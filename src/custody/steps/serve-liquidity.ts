@@ -152,9 +152,8 @@ async function serveQueue(
   const served: QueueRow[] = [];
   const passed: QueueRow[] = [];
   for (const row of rows) {
-    const atomic = row.atomic;
-    if (atomic <= left) {
-      left -= atomic;
+    if (row.atomic <= left) {
+      left -= row.atomic;
       served.push(row);
     } else if (row.overdue) {
       if (!row.passed) passed.push(row);

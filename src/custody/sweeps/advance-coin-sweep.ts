@@ -98,35 +98,12 @@ function moveStep(sweepId: string) {
 }
 
 async function findCoinSweep(db: Queryable, id: string): Promise<CoinSweep | undefined> {
-  const { rows } = await db.query<CoinSweepRow>(
-    'SELECT id, chain, asset, wallet_id, treasury, atomic, gas_limit, loans, loan, status FROM coin_sweeps WHERE id = $1',
+  const { rows } = await db.query<CoinSweep>(
+    `SELECT id, chain, asset, wallet_id, treasury, atomic, gas_limit, loans, coalesce(loan, 0) AS loan, status FROM coin_sweeps
+      WHERE id = $1`,
     [id],
   );
-  return rows[0] && toCoinSweep(rows[0]);
-}
-
-interface CoinSweepRow {
-  readonly id: string;
-  readonly chain: ChainId;
-  readonly asset: Coin;
-  readonly walletId: string;
-  readonly treasury: string;
-  readonly atomic: bigint;
-  readonly gasLimit: bigint;
-  readonly loans: number;
-  readonly loan: bigint | null;
-  readonly status: CoinSweep['status'];
-}
-
-function toCoinSweep({ walletId, treasury, atomic, gasLimit, loan, ...row }: CoinSweepRow): CoinSweep {
-  return {
-    ...row,
-    walletId: walletId,
-    treasury: getAddress(treasury),
-    atomic: atomic,
-    gasLimit: gasLimit,
-    loan: loan ?? 0n,
-  };
+  return rows[0] && { ...rows[0], treasury: getAddress(rows[0].treasury) };
 }
 
 /** The wait before a refused loan is retried. */

@@ -51,42 +51,25 @@ export async function listOpenSweeps(db: Queryable, chain: ChainId): Promise<rea
 }
 
 const select = `SELECT s.id, s.chain, s.asset, s.status, (
-    SELECT json_agg(json_build_object('address', i.address, 'treasury', i.treasury, 'atomic', i.atomic::text,
+    SELECT json_agg(json_build_object('from', i.address, 'to', i.treasury, 'atomic', i.atomic::text,
         'nonce', i.nonce, 'validBefore', i.valid_before::text, 'signature', i.signature,
         'settled', i.moved IS NOT NULL) ORDER BY i.address COLLATE "C")
       FROM sweep_items i WHERE i.sweep_id = s.id) AS items
    FROM sweeps s`;
 
-interface SweepRow {
-  readonly id: string;
-  readonly chain: ChainId;
-  readonly asset: Sweep['asset'];
-  readonly status: Sweep['status'];
-  readonly items: readonly {
-    readonly address: string;
-    readonly treasury: string;
-    readonly atomic: string;
-    readonly nonce: Hex;
-    readonly validBefore: string;
-    readonly signature: Hex;
-    readonly settled: boolean;
-  }[];
+interface SweepRow extends Omit<Sweep, 'items'> {
+  readonly items: readonly (Omit<SweepItem, 'atomic' | 'validBefore'> & { atomic: string; validBefore: string })[];
 }
 
 function toSweep(row: SweepRow): Sweep {
   return {
-    id: row.id,
-    chain: row.chain,
-    asset: row.asset,
-    status: row.status,
+    ...row,
     items: row.items.map((item) => ({
-      from: getAddress(item.address),
-      to: getAddress(item.treasury),
+      ...item,
+      from: getAddress(item.from),
+      to: getAddress(item.to),
       atomic: BigInt(item.atomic),
-      nonce: item.nonce,
       validBefore: BigInt(item.validBefore),
-      signature: item.signature,
-      settled: item.settled,
     })),
   };
 }

@@ -168,7 +168,7 @@ export async function chooseWallets(
   { threshold, mostWallets, except }: Pick<OpenSweepOptions, 'threshold' | 'mostWallets' | 'except'>,
 ): Promise<ChosenWallet[]> {
   await countUnswept(db, chain, asset);
-  const { rows } = await db.query<{ address: string; atomic: bigint; depositIds: string[] }>(
+  const { rows } = await db.query<ChosenWallet>(
     `SELECT w.address, d.atomic, d.deposit_ids FROM (${richestWallets}) w
       CROSS JOIN LATERAL (
         SELECT sum(atomic) AS atomic, array_agg(id) AS deposit_ids FROM deposits d
@@ -177,11 +177,7 @@ export async function chooseWallets(
       WHERE d.atomic >= $3 ORDER BY d.atomic DESC, w.address`,
     [chain, asset, threshold, mostWallets, except],
   );
-  return rows.map(({ address, atomic, depositIds }) => ({
-    address: getAddress(address),
-    atomic: atomic,
-    depositIds: depositIds,
-  }));
+  return rows.map((row) => ({ ...row, address: getAddress(row.address) }));
 }
 
 /** Simulated without a signature, so that no useless one is made: the issuer may have blocked the wallet. */

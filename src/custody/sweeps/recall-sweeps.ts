@@ -131,17 +131,14 @@ async function markSwept(
   { asset }: DepositToken,
   { address, atomic, txHash, position, blockNumber }: Sent,
 ): Promise<boolean> {
-  const { rows } = await tx.query<{ id: string; atomic: string }>(
+  const { rows } = await tx.query<{ id: string; atomic: bigint }>(
     `SELECT id, atomic FROM deposits
       WHERE chain = $1 AND asset = $2 AND address = $3 AND block_number <= $4 AND swept_at IS NULL AND sweep_id IS NULL
         AND account_id IS NOT NULL
       ORDER BY block_number, position FOR UPDATE`,
     [chain, asset, address, blockNumber],
   );
-  const swept = chooseExactly(
-    rows.map((row) => ({ id: row.id, atomic: BigInt(row.atomic) })),
-    atomic,
-  );
+  const swept = chooseExactly(rows, atomic);
   if (swept === undefined) return false;
   const { rowCount } = await tx.query(
     `INSERT INTO forgotten_sweeps (chain, tx_hash, position, block_number, asset, address, atomic)

@@ -1,4 +1,4 @@
-import { getAddress, type Hex } from 'viem';
+import { getAddress } from 'viem';
 import type { Networks } from '../../chains/network.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -67,36 +67,27 @@ export async function houseWallet(db: Queryable, purpose: HousePurpose, chain: C
 
 /** Including retired ones. */
 export async function listHouseWallets(db: Queryable): Promise<readonly HouseWallet[]> {
-  const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} ORDER BY chain, purpose, id`);
-  return rows.map(toHouseWallet);
+  const { rows } = await db.query<HouseWallet>(`${selectHouseWallet} ORDER BY chain, purpose, id`);
+  return rows.map(checksummed);
 }
 
 export async function findHouseWalletById(db: Queryable, id: string): Promise<HouseWallet | undefined> {
-  const { rows } = await db.query<HouseWalletRow>(`${selectHouseWallet} WHERE id = $1`, [id]);
-  return rows[0] && toHouseWallet(rows[0]);
+  const { rows } = await db.query<HouseWallet>(`${selectHouseWallet} WHERE id = $1`, [id]);
+  return rows[0] && checksummed(rows[0]);
 }
 
 async function findHouseWallet(db: Queryable, purpose: HousePurpose, chain: ChainId): Promise<HouseWallet | undefined> {
-  const { rows } = await db.query<HouseWalletRow>(
+  const { rows } = await db.query<HouseWallet>(
     `${selectHouseWallet} WHERE purpose = $1 AND chain = $2 AND retired_at IS NULL`,
     [purpose, chain],
   );
-  return rows[0] && toHouseWallet(rows[0]);
+  return rows[0] && checksummed(rows[0]);
 }
 
 const selectHouseWallet =
-  'SELECT id, purpose, chain, provider, provider_ref, address, retired_at IS NOT NULL AS retired FROM house_wallets';
+  'SELECT id, purpose, chain, provider, provider_ref AS ref, address, retired_at IS NOT NULL AS retired FROM house_wallets';
 
-interface HouseWalletRow {
-  readonly id: string;
-  readonly purpose: HousePurpose;
-  readonly chain: ChainId;
-  readonly provider: string;
-  readonly providerRef: string;
-  readonly address: string;
-  readonly retired: boolean;
-}
-
-function toHouseWallet({ providerRef, address, ...wallet }: HouseWalletRow): HouseWallet {
-  return { ...wallet, ref: providerRef, address: getAddress(address) as Hex };
+/** Addresses are stored as the provider spelled them, perhaps in lower case. */
+export function checksummed<Wallet extends NewWallet>(wallet: Wallet): Wallet {
+  return { ...wallet, address: getAddress(wallet.address) };
 }

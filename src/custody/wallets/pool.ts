@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { getAddress, type Hex } from 'viem';
+import { getAddress } from 'viem';
 import { z } from 'zod';
 import { type Database, onlyRow, type Queryable } from '../../kernel/db/database.ts';
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
@@ -71,18 +71,18 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
   }
 
   async function take(): Promise<NewWallet | undefined> {
-    const { rows } = await db.query<{ providerRef: string; address: Hex; left: bigint }>(
+    const { rows } = await db.query<NewWallet & { left: number }>(
       `UPDATE wallet_pool SET taken_at = now()
         WHERE provider = $1 AND provider_ref = (
           SELECT provider_ref FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL
            ORDER BY made_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-        RETURNING provider_ref, address,
-          (SELECT count(*) FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL) - 1 AS left`,
+        RETURNING provider_ref AS ref, address,
+          (SELECT count(*)::integer FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL) - 1 AS left`,
       [provider.name, homeChain],
     );
     const [row] = rows;
     if (row === undefined || row.left < size / 2) await callForRefill(db);
-    return row && { ref: row.providerRef, address: getAddress(row.address) };
+    return row && { ref: row.ref, address: getAddress(row.address) };
   }
 
   /**
@@ -171,14 +171,14 @@ async function planBatch(db: Database, provider: string, size: number): Promise<
     // Serialized, because concurrent planners would all request the same wallets.
     await lockUntilCommit(tx, 'walletPool');
     const { expected } = onlyRow(
-      await tx.query<{ expected: bigint }>(
-        `SELECT (SELECT count(*) FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL)
+      await tx.query<{ expected: number }>(
+        `SELECT (SELECT count(*)::integer FROM wallet_pool WHERE provider = $1 AND chain = $2 AND taken_at IS NULL)
               + (SELECT coalesce(sum(wallets), 0) FROM wallet_batches
-                  WHERE provider = $1 AND chain = $2 AND answered_at IS NULL)::bigint AS expected`,
+                  WHERE provider = $1 AND chain = $2 AND answered_at IS NULL)::integer AS expected`,
         [provider, homeChain],
       ),
     );
-    const missing = size - Number(expected);
+    const missing = size - expected;
     if (missing <= 0) return undefined;
     return writeDown(tx, { provider, chain: homeChain, wallets: Math.min(missing, largestBatch) });
   });

@@ -2,6 +2,7 @@ import { getAddress, type Hex } from 'viem';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { type ChainId, chainIds, homeChain } from '../../money/catalogue.ts';
+import { checksummed } from './house-wallets.ts';
 import type { HeldWallet, NewWallet, WalletProvider } from './provider.ts';
 
 export interface UserWallet extends HeldWallet {
@@ -18,11 +19,11 @@ export interface UserWalletParts {
 }
 
 async function findUserWallet(db: Queryable, accountId: bigint, chain: ChainId): Promise<UserWallet | undefined> {
-  const { rows } = await db.query<UserWalletRow>(
+  const { rows } = await db.query<UserWallet>(
     `${selectWallet} WHERE account_id = $1 AND chain = $2 AND retired_at IS NULL`,
     [accountId, chain],
   );
-  return rows[0] && toUserWallet(rows[0]);
+  return rows[0] && checksummed(rows[0]);
 }
 
 /**
@@ -97,52 +98,30 @@ async function findOnAnyChain(
   provider: WalletProvider,
   accountId: bigint,
 ): Promise<UserWallet | undefined> {
-  const { rows } = await db.query<UserWalletRow>(
+  const { rows } = await db.query<UserWallet>(
     `${selectWallet} WHERE account_id = $1 AND retired_at IS NULL AND provider = $2 ORDER BY chain = $3 DESC, created_at
       LIMIT 1`,
     [accountId, provider.name, homeChain],
   );
-  return rows[0] && toUserWallet(rows[0]);
+  return rows[0] && checksummed(rows[0]);
 }
 
 export async function findUserWalletById(db: Queryable, id: string): Promise<UserWallet | undefined> {
-  const { rows } = await db.query<UserWalletRow>(`${selectWallet} WHERE id = $1`, [id]);
-  return rows[0] && toUserWallet(rows[0]);
+  const { rows } = await db.query<UserWallet>(`${selectWallet} WHERE id = $1`, [id]);
+  return rows[0] && checksummed(rows[0]);
 }
 
 /** Addresses are stored as the provider spelled them, perhaps in lower case. */
 async function walletsAt(db: Queryable, address: Hex, chains: readonly ChainId[]): Promise<UserWallet[]> {
-  const { rows } = await db.query<UserWalletRow>(
+  const { rows } = await db.query<UserWallet>(
     `${selectWallet} WHERE chain = ANY ($1) AND address = ANY ($2) ORDER BY retired_at IS NOT NULL, created_at`,
     [chains, [getAddress(address), address.toLowerCase()]],
   );
-  return rows.map(toUserWallet);
+  return rows.map(checksummed);
 }
 
 const selectWallet =
-  'SELECT id, account_id, chain, provider, provider_ref, address, retired_at IS NOT NULL AS retired FROM wallets';
-
-interface UserWalletRow {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly chain: ChainId;
-  readonly provider: string;
-  readonly providerRef: string;
-  readonly address: string;
-  readonly retired: boolean;
-}
-
-function toUserWallet(row: UserWalletRow): UserWallet {
-  return {
-    id: row.id,
-    accountId: row.accountId,
-    chain: row.chain,
-    provider: row.provider,
-    ref: row.providerRef,
-    address: getAddress(row.address),
-    retired: row.retired,
-  };
-}
+  'SELECT id, account_id, chain, provider, provider_ref AS ref, address, retired_at IS NOT NULL AS retired FROM wallets';
 
 /** Gives an account its wallet on a chain, in the commit that creates the account. */
 export async function assignWallet(

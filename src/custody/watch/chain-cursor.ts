@@ -71,22 +71,23 @@ export interface Hold {
 const keptCheckpoints = 500;
 
 export async function findCursor(db: Queryable, chain: ChainId): Promise<ChainCursor | undefined> {
-  const { rows } = await db.query<CursorRow>('SELECT block_number, block_hash FROM chain_cursors WHERE chain = $1', [
-    chain,
-  ]);
-  return rows[0] && toCursor(rows[0]);
+  const { rows } = await db.query<ChainCursor>(
+    'SELECT block_number AS number, block_hash AS hash FROM chain_cursors WHERE chain = $1',
+    [chain],
+  );
+  return rows[0];
 }
 
 /** Takes or renews the lease. Undefined while another process holds it, or before the chain was begun. */
 export async function holdChain(db: Queryable, { chain, holder, leaseMs }: Hold): Promise<ChainCursor | undefined> {
-  const { rows } = await db.query<CursorRow>(
+  const { rows } = await db.query<ChainCursor>(
     `UPDATE chain_cursors
         SET leased_by = $2, leased_until = now() + make_interval(secs => $3::float8 / 1000), read_at = now()
       WHERE chain = $1 AND (leased_by IS NULL OR leased_by = $2 OR leased_until < now())
-      RETURNING block_number, block_hash`,
+      RETURNING block_number AS number, block_hash AS hash`,
     [chain, holder, leaseMs],
   );
-  return rows[0] && toCursor(rows[0]);
+  return rows[0];
 }
 
 /** Spares the next process waiting for the lease to expire. */
@@ -150,11 +151,11 @@ export async function moveCursor(
 
 /** Newest first. */
 export async function listCheckpoints(db: Queryable, chain: ChainId): Promise<readonly ChainCursor[]> {
-  const { rows } = await db.query<CursorRow>(
-    'SELECT block_number, block_hash FROM chain_checkpoints WHERE chain = $1 ORDER BY block_number DESC LIMIT $2',
+  const { rows } = await db.query<ChainCursor>(
+    'SELECT block_number AS number, block_hash AS hash FROM chain_checkpoints WHERE chain = $1 ORDER BY number DESC LIMIT $2',
     [chain, keptCheckpoints],
   );
-  return rows.map(toCursor);
+  return rows;
 }
 
 /** The first block that was read. Earlier transfers are not credited. */
@@ -164,13 +165,4 @@ export async function firstBlockRead(db: Queryable, chain: ChainId): Promise<big
     [chain],
   );
   return rows[0]?.first ?? undefined;
-}
-
-interface CursorRow {
-  readonly blockNumber: bigint;
-  readonly blockHash: Hex;
-}
-
-function toCursor({ blockNumber, blockHash }: CursorRow): ChainCursor {
-  return { number: blockNumber, hash: blockHash };
 }

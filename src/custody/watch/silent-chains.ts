@@ -44,8 +44,8 @@ export function chainMetrics(db: Queryable, networks: Networks): MetricSource {
       paywright_chain_block: { type: 'gauge', help: 'The block up to which deposits are credited.' },
     },
     async read() {
-      const { rows } = await db.query<{ chain: ChainId; silent: number; block: bigint }>(
-        `SELECT chain, greatest(extract(epoch FROM now() - read_at), 0)::float8 AS silent, block_number AS block
+      const { rows } = await db.query<{ chain: ChainId; silent: number; block: number }>(
+        `SELECT chain, greatest(extract(epoch FROM now() - read_at), 0)::float8 AS silent, block_number::float8 AS block
            FROM chain_cursors`,
       );
       const read = new Map(rows.map((row) => [row.chain, row]));
@@ -56,7 +56,7 @@ export function chainMetrics(db: Queryable, networks: Networks): MetricSource {
           value: row?.silent ?? Number.POSITIVE_INFINITY,
         })),
         paywright_chain_block: labelled.flatMap(({ labels, row }) =>
-          row === undefined ? [] : [{ labels, value: Number(row.block) }],
+          row === undefined ? [] : [{ labels, value: row.block }],
         ),
       };
     },

@@ -1,6 +1,8 @@
 import type { Queryable } from '../db/database.ts';
 import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric.ts';
 
+type Measure = 'ready' | 'running' | 'failing' | 'givenUp' | 'oldest';
+
 /** Counts waiting, running and failed jobs. A saga job has its lane in its name: `saga_MATIC`. */
 export function jobMetrics(db: Queryable): MetricSource {
   return defineMetrics({
@@ -14,7 +16,7 @@ export function jobMetrics(db: Queryable): MetricSource {
     },
     maxAgeMs: 10_000,
     async read() {
-      const { rows } = await db.query<JobsRow>(
+      const { rows } = await db.query<{ task: string } & Record<Measure, number>>(
         `SELECT t.identifier AS task,
                 count(*) FILTER (WHERE j.ready)::int AS ready, count(*) FILTER (WHERE j.running)::int AS running,
                 count(*) FILTER (WHERE j.failed AND NOT j.over)::int AS failing,
@@ -28,24 +30,14 @@ export function jobMetrics(db: Queryable): MetricSource {
           GROUP BY 1 ORDER BY 1`,
         [mostCounted],
       );
-      const each = (count: (row: JobsRow) => number) =>
-        rows.map((row) => ({ labels: { task: row.task }, value: count(row) }));
+      const each = (measure: Measure) => rows.map((row) => ({ labels: { task: row.task }, value: row[measure] }));
       return {
-        paywright_jobs_ready: each(({ ready }) => ready),
-        paywright_jobs_oldest_ready_seconds: each(({ oldest }) => oldest),
-        paywright_jobs_running: each(({ running }) => running),
-        paywright_jobs_failing: each(({ failing }) => failing),
-        paywright_jobs_given_up: each(({ givenUp }) => givenUp),
+        paywright_jobs_ready: each('ready'),
+        paywright_jobs_oldest_ready_seconds: each('oldest'),
+        paywright_jobs_running: each('running'),
+        paywright_jobs_failing: each('failing'),
+        paywright_jobs_given_up: each('givenUp'),
       };
     },
   });
-}
-
-interface JobsRow {
-  readonly task: string;
-  readonly ready: number;
-  readonly running: number;
-  readonly failing: number;
-  readonly givenUp: number;
-  readonly oldest: number;
 }

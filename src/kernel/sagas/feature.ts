@@ -66,6 +66,8 @@ async function wakeIdle(
   return rows.length;
 }
 
+type Measure = 'open' | 'stuck' | 'oldest';
+
 /** Counts the open rows of each saga, by its partial index on them. */
 export function sagaMetrics(db: Queryable, sagas: readonly Saga[]): MetricSource {
   return defineMetrics({
@@ -77,9 +79,9 @@ export function sagaMetrics(db: Queryable, sagas: readonly Saga[]): MetricSource
     },
     maxAgeMs: 10_000,
     async read() {
-      const rows: (SagaRow & { readonly saga: string })[] = [];
+      const rows: ({ saga: string } & Record<Measure, number>)[] = [];
       for (const saga of sagas) {
-        const found = await db.query<SagaRow>(
+        const found = await db.query<Record<Measure, number>>(
           `SELECT count(*)::int AS open, count(*) FILTER (WHERE stuck)::int AS stuck,
                   coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 AS oldest
              FROM (SELECT created_at, ${isStuckSql({ bounds: '$1', within: '$2', laterMs: '0' })} AS stuck
@@ -88,21 +90,14 @@ export function sagaMetrics(db: Queryable, sagas: readonly Saga[]): MetricSource
         );
         for (const row of found.rows) rows.push({ saga: saga.name, ...row });
       }
-      const each = (count: (row: SagaRow) => number) =>
-        rows.map((row) => ({ labels: { saga: row.saga }, value: count(row) }));
+      const each = (measure: Measure) => rows.map((row) => ({ labels: { saga: row.saga }, value: row[measure] }));
       return {
-        paywright_sagas_open: each(({ open }) => open),
-        paywright_sagas_stuck: each(({ stuck }) => stuck),
-        paywright_sagas_oldest_seconds: each(({ oldest }) => oldest),
+        paywright_sagas_open: each('open'),
+        paywright_sagas_stuck: each('stuck'),
+        paywright_sagas_oldest_seconds: each('oldest'),
       };
     },
   });
-}
-
-interface SagaRow {
-  readonly open: number;
-  readonly stuck: number;
-  readonly oldest: number;
 }
 
 interface SagaParts {

@@ -31,8 +31,8 @@ export async function listOpenSagas(
 ): Promise<OpenSaga[]> {
   const found: OpenSaga[] = [];
   for (const saga of sagas) {
-    const { rows } = await db.query<OpenSagaRow>(
-      `SELECT id, status, ${saga.about} AS about, ${saga.lane} AS lane, waits_for, created_at, status_since,
+    const { rows } = await db.query<Omit<OpenSaga, 'saga' | 'waitsFor'> & { waitsFor: string | null }>(
+      `SELECT id, status, ${saga.about} AS about, ${saga.lane} AS lane, waits_for, created_at, status_since AS since,
               ${isStuckSql({ bounds: '$1', within: '$5', laterMs: '$2' })} AS stuck
          FROM ${saga.table} WHERE finished_at IS NULL AND ($3::text IS NULL OR id = $3)
         ORDER BY stuck DESC, status_since LIMIT $4`,
@@ -40,15 +40,9 @@ export async function listOpenSagas(
     );
     for (const row of rows) {
       found.push({
+        ...row,
         saga: saga.name,
-        id: row.id,
-        status: row.status,
-        about: row.about,
-        lane: row.lane,
         waitsFor: row.waitsFor ?? saga.states[row.status]?.meaning ?? 'a state that this release does not know',
-        createdAt: row.createdAt,
-        since: row.statusSince,
-        stuck: row.stuck,
       });
     }
   }
@@ -80,15 +74,4 @@ export function stuckBounds({ states }: Saga): string {
       Object.entries(states).flatMap(([name, { withinMs }]) => (withinMs === undefined ? [] : [[name, withinMs]])),
     ),
   );
-}
-
-interface OpenSagaRow {
-  readonly id: string;
-  readonly status: string;
-  readonly about: string;
-  readonly lane: string;
-  readonly waitsFor: string | null;
-  readonly createdAt: Date;
-  readonly statusSince: Date;
-  readonly stuck: boolean;
 }

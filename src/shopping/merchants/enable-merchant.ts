@@ -20,12 +20,6 @@ export interface Enabled {
   readonly ordersSecret: string | undefined;
 }
 
-interface MerchantRow {
-  readonly accountId: bigint | null;
-  readonly ordersUrl: string | null;
-  readonly sealedOrdersSecret: Buffer | null;
-}
-
 /** The operator enables a domain and can assign it to an account. The same commit pays out what the domain is owed. */
 export async function enableMerchant(
   { db, ledger, secrets }: { readonly db: Database; readonly ledger: Ledger; readonly secrets: Secrets },
@@ -39,7 +33,7 @@ export async function enableMerchant(
       [domain],
     );
     const before = onlyRow(
-      await tx.query<MerchantRow>(
+      await tx.query<{ accountId: bigint | null; ordersUrl: string | null; sealedOrdersSecret: Buffer | null }>(
         'SELECT account_id, orders_url, sealed_orders_secret FROM merchants WHERE domain = $1 FOR UPDATE',
         [domain],
       ),

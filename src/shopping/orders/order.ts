@@ -109,94 +109,31 @@ export async function findOwnOrder(db: Queryable, accountId: bigint, id: string)
   return order;
 }
 
-export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id, o.channel, o.checkout, o.product_title, o.product_brand,
-    o.product_url, o.item_id, o.variant, o.quantity, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
-    o.asked_at IS NOT NULL OR o.restored_at IS NOT NULL AS may_have_been_asked, o.expires_at, o.void_at, o.cancel_requested_at, o.status, o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url,
-    o.error, o.error_code, o.created_at, o.finished_at, f.fulfilled_at, f.tracking_url,
+export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id,
+    CASE o.channel WHEN 'ucp' THEN jsonb_build_object('kind', 'ucp', 'checkout', o.checkout)
+      ELSE jsonb_build_object('kind', 'webhook', 'url', o.checkout -> 'url') END AS channel,
+    jsonb_build_object('title', o.product_title, 'brand', o.product_brand, 'url', o.product_url, 'itemId', o.item_id,
+      'variant', o.variant) AS product,
+    o.quantity, o.shipping_address, o.asset, o.amount, o.fee, o.transfer_id, o.ask_key, o.cancel_key,
+    o.asked_at IS NOT NULL OR o.restored_at IS NOT NULL AS may_have_been_asked, o.expires_at, o.void_at, o.cancel_requested_at, o.status,
+    o.charged, o.charged_fee, o.merchant_order_id, o.merchant_url, o.continue_url, o.error, o.error_code, o.created_at, o.finished_at,
+    f.fulfilled_at, f.tracking_url,
     (SELECT coalesce(sum(r.atomic), 0) FROM order_refunds r WHERE r.order_id = o.id) AS refunded
   FROM orders o LEFT JOIN order_fulfilments f ON f.order_id = o.id`;
 
-export interface OrderRow {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly domain: string;
-  readonly merchantId: bigint | null;
-  readonly channel: 'ucp' | 'webhook';
-  readonly checkout: Checkout & { readonly url: string };
-  readonly productTitle: string;
-  readonly productBrand: string;
-  readonly productUrl: string;
-  readonly itemId: string;
-  readonly variant: OrderedProduct['variant'];
-  readonly quantity: number;
-  readonly shippingAddress: ShippingAddress;
-  readonly asset: Currency;
-  readonly amount: bigint;
-  readonly fee: bigint;
-  readonly transferId: string | null;
-  readonly askKey: string;
-  readonly cancelKey: string;
-  readonly mayHaveBeenAsked: boolean;
-  readonly expiresAt: Date;
-  readonly voidAt: Date | null;
-  readonly cancelRequestedAt: Date | null;
-  readonly status: OrderStatus;
-  readonly charged: bigint | null;
-  readonly chargedFee: bigint | null;
-  readonly merchantOrderId: string | null;
-  readonly merchantUrl: string | null;
-  readonly continueUrl: string | null;
-  readonly error: string | null;
-  readonly errorCode: string | null;
-  readonly createdAt: Date;
-  readonly finishedAt: Date | null;
-  readonly fulfilledAt: Date | null;
-  readonly trackingUrl: string | null;
-  readonly refunded: bigint;
-}
+type MoneyField = 'amount' | 'fee' | 'refunded';
 
-export function toOrder(row: OrderRow): Order {
+/** With money in atomic units of the order's asset. */
+export type OrderRow = Omit<Order, MoneyField | 'charged'> &
+  Readonly<Record<MoneyField, bigint>> & { readonly charged: bigint | null; readonly chargedFee: bigint | null };
+
+export function toOrder({ charged, chargedFee, ...row }: OrderRow): Order {
   const money = (atomic: bigint) => amountOf(row.asset, atomic);
   return {
-    id: row.id,
-    accountId: row.accountId,
-    domain: row.domain,
-    merchantId: row.merchantId,
-    channel:
-      row.channel === 'ucp' ? { kind: 'ucp', checkout: row.checkout } : { kind: 'webhook', url: row.checkout.url },
-    product: {
-      title: row.productTitle,
-      brand: row.productBrand,
-      url: row.productUrl,
-      itemId: row.itemId,
-      variant: row.variant,
-    },
-    quantity: row.quantity,
-    shippingAddress: row.shippingAddress,
-    asset: row.asset,
+    ...row,
     amount: money(row.amount),
     fee: money(row.fee),
-    transferId: row.transferId,
-    askKey: row.askKey,
-    cancelKey: row.cancelKey,
-    mayHaveBeenAsked: row.mayHaveBeenAsked,
-    expiresAt: row.expiresAt,
-    voidAt: row.voidAt,
-    cancelRequestedAt: row.cancelRequestedAt,
-    status: row.status,
-    charged:
-      row.charged === null || row.chargedFee === null
-        ? null
-        : { amount: money(row.charged), fee: money(row.chargedFee) },
-    merchantOrderId: row.merchantOrderId,
-    merchantUrl: row.merchantUrl,
-    continueUrl: row.continueUrl,
-    error: row.error,
-    errorCode: row.errorCode,
-    createdAt: row.createdAt,
-    finishedAt: row.finishedAt,
-    fulfilledAt: row.fulfilledAt,
-    trackingUrl: row.trackingUrl,
+    charged: charged === null || chargedFee === null ? null : { amount: money(charged), fee: money(chargedFee) },
     refunded: money(row.refunded),
   };
 }

@@ -93,12 +93,12 @@ export async function lockNonces(tx: Transaction, chain: ChainId, sender: Hex): 
     sender,
   ]);
   const { next } = onlyRow(
-    await tx.query<{ next: bigint }>('SELECT next FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE', [
-      chain,
-      sender,
-    ]),
+    await tx.query<{ next: number }>(
+      'SELECT next::float8 FROM key_nonces WHERE chain = $1 AND sender = $2 FOR UPDATE',
+      [chain, sender],
+    ),
   );
-  return Number(next);
+  return next;
 }
 
 /** Signs the transaction again with other fees, unless another process has just done so. */
@@ -118,18 +118,12 @@ export async function signReplacement(
 
 /** Newest first. */
 export async function listAttempts(db: Queryable, id: string): Promise<readonly Attempt[]> {
-  const { rows } = await db.query<AttemptRow>(
+  const { rows } = await db.query<Omit<Attempt, 'raw'> & { readonly raw: Buffer }>(
     `SELECT hash, raw, max_fee, priority_fee, extract(epoch FROM now() - signed_at)::float8 * 1000 AS age_ms
        FROM key_transaction_attempts WHERE transaction_id = $1 ORDER BY max_fee DESC`,
     [id],
   );
-  return rows.map((row) => ({
-    hash: row.hash,
-    raw: toHex(row.raw),
-    maxFee: row.maxFee,
-    priorityFee: row.priorityFee,
-    ageMs: row.ageMs,
-  }));
+  return rows.map((row) => ({ ...row, raw: toHex(row.raw) }));
 }
 
 /** The newest signature of the wallet's transaction with this nonce, in any state. */
@@ -161,14 +155,13 @@ export async function settle(
 
 /** The row lock lasts until the commit, so nonces have no gaps: a failed signature returns its nonce. */
 async function drawNonce(tx: Transaction, chain: ChainId, sender: Hex): Promise<number> {
-  return Number(
-    onlyRow(
-      await tx.query<{ drawn: bigint }>(
-        'UPDATE key_nonces SET next = next + 1 WHERE chain = $1 AND sender = $2 RETURNING next - 1 AS drawn',
-        [chain, sender],
-      ),
-    ).drawn,
+  const { drawn } = onlyRow(
+    await tx.query<{ drawn: number }>(
+      'UPDATE key_nonces SET next = next + 1 WHERE chain = $1 AND sender = $2 RETURNING (next - 1)::float8 AS drawn',
+      [chain, sender],
+    ),
   );
+  return drawn;
 }
 
 async function keepAttempt(
@@ -225,50 +218,12 @@ export async function lastBlockBefore(db: Queryable, chain: ChainId, sender: Hex
   return rows[0]?.block ?? 0n;
 }
 
-const columns =
-  'id, chain, sender, provider_ref, nonce, recipient, data, value, gas_limit, state, mined_hash, block_number, gas_cost, reason';
+const columns = `id, chain, sender, provider_ref AS wallet_ref, nonce::float8, recipient AS to, data, value, gas_limit, state, mined_hash,
+    block_number, gas_cost, reason`;
 const select = `SELECT ${columns} FROM key_transactions`;
 
-interface TransactionRow {
-  readonly id: string;
-  readonly chain: ChainId;
-  readonly sender: Hex;
-  readonly providerRef: string;
-  readonly nonce: bigint | null;
-  readonly recipient: Hex;
-  readonly data: Buffer;
-  readonly value: bigint;
-  readonly gasLimit: bigint | null;
-  readonly state: KeyTransaction['state'];
-  readonly minedHash: Hex | null;
-  readonly blockNumber: bigint | null;
-  readonly gasCost: bigint | null;
-  readonly reason: string | null;
-}
-
-interface AttemptRow {
-  readonly hash: Hex;
-  readonly raw: Buffer;
-  readonly maxFee: bigint;
-  readonly priorityFee: bigint;
-  readonly ageMs: number;
-}
+type TransactionRow = Omit<KeyTransaction, 'data'> & { readonly data: Buffer };
 
 function toTransaction(row: TransactionRow): KeyTransaction {
-  return {
-    id: row.id,
-    chain: row.chain,
-    sender: row.sender,
-    walletRef: row.providerRef,
-    nonce: row.nonce === null ? null : Number(row.nonce),
-    to: row.recipient,
-    data: toHex(row.data),
-    value: row.value,
-    gasLimit: row.gasLimit,
-    state: row.state,
-    minedHash: row.minedHash,
-    blockNumber: row.blockNumber,
-    gasCost: row.gasCost === null ? null : row.gasCost,
-    reason: row.reason,
-  };
+  return { ...row, data: toHex(row.data) };
 }

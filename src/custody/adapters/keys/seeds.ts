@@ -51,11 +51,11 @@ export async function openSeeds(db: Database, secrets: Secrets): Promise<Seeds> 
   return {
     async next() {
       const { index, seed } = onlyRow(
-        await db.query<{ index: bigint; seed: number }>(
-          "SELECT nextval('wallet_index') AS index, max(id) AS seed FROM wallet_seeds WHERE backed_up_at IS NOT NULL",
+        await db.query<{ index: number; seed: number }>(
+          "SELECT nextval('wallet_index')::integer AS index, max(id) AS seed FROM wallet_seeds WHERE backed_up_at IS NOT NULL",
         ),
       );
-      return { ref: `${seed}/${index}`, account: await derive(seed, Number(index)) };
+      return { ref: `${seed}/${index}`, account: await derive(seed, index) };
     },
     async account(ref) {
       const known = derived.get(ref);

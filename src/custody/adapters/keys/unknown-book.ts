@@ -101,20 +101,16 @@ export async function hasOpenUnknown(
 
 export async function listUnknown(db: Queryable): Promise<readonly UnknownTransaction[]> {
   const { rows } = await db.query<UnknownRow>(
-    `SELECT id, chain, sender, nonce, hash, recipient, data, value,
+    `SELECT id, chain, sender, nonce::float8, hash, recipient AS to, data, value,
             ARRAY(SELECT h.id::text FROM held_key_transactions h WHERE h.unknown_id = u.id ORDER BY h.held_at) AS holds
        FROM unknown_transactions u WHERE decided_at IS NULL ORDER BY id LIMIT 1000`,
   );
-  return rows.map(({ id, chain, sender, nonce, hash, recipient: to, data, value, holds }) => ({
-    id,
-    chain,
-    sender,
-    nonce: Number(nonce),
+  return rows.map(({ hash, to, data, value, ...row }) => ({
+    ...row,
     sent:
       hash === null || to === null || data === null || value === null
         ? undefined
-        : { hash, to, data: toHex(data), value: value },
-    holds,
+        : { hash, to, data: toHex(data), value },
   }));
 }
 
@@ -177,14 +173,9 @@ async function decide(tx: Transaction, unknownId: bigint, decision: 'paid' | 'un
   if (rowCount === 0) throw new Refusal(`Transaction ${unknownId} is already explained.`);
 }
 
-interface UnknownRow {
-  readonly id: bigint;
-  readonly chain: ChainId;
-  readonly sender: Hex;
-  readonly nonce: bigint;
+interface UnknownRow extends Omit<UnknownTransaction, 'sent'> {
   readonly hash: Hex | null;
-  readonly recipient: Hex | null;
+  readonly to: Hex | null;
   readonly data: Buffer | null;
   readonly value: bigint | null;
-  readonly holds: readonly string[];
 }
