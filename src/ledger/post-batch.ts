@@ -24,20 +24,16 @@ export interface PostRow extends pg.QueryResultRow {
   readonly earlier: readonly EarlierPosting[] | null;
 }
 
-export interface EarlierPosting {
+export interface EarlierPosting extends Pick<Posted, 'type' | 'description' | 'reference' | 'details'> {
   /** Its position in the batch, counted from one. */
   readonly place: number;
   readonly id: string;
   readonly postedAt: string;
-  readonly type: string;
   readonly senderId: string | null;
   readonly recipientId: string | null;
   readonly asset: number;
   readonly amount: string;
   readonly fee: string;
-  readonly description: string | null;
-  readonly reference: string | null;
-  readonly details: unknown;
 }
 
 export interface BatchResult {

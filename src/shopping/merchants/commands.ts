@@ -9,6 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { readWebsite } from '../search/website.ts';
 import { disableMerchant, enableMerchant } from './enable-merchant.ts';
+import type { Merchant } from './find-merchant.ts';
 
 interface Tools {
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
@@ -61,13 +62,9 @@ export function addMerchantCommands(program: Command, { withDatabase, withMoney,
     .action((given: string) => withDatabase((db) => show(db, domainOrRefuse(given), say)));
 }
 
-interface MerchantRow {
-  readonly domain: string;
-  readonly accountId: bigint | null;
-  readonly state: string;
+interface MerchantRow extends Merchant {
   readonly enabledBy: string | null;
   readonly disabledBy: string | null;
-  readonly ordersUrl: string | null;
   readonly provedAt: Date | null;
   readonly claims: number;
 }
