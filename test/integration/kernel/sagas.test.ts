@@ -575,8 +575,8 @@ describe('errands', () => {
       await resumeSagasSchedule(db, [errand]).handler.run({});
       expect(await jobs()).toMatchObject(
         [
-          { key: old, delay_ms: 0 },
-          { key: fresh, delay_ms: 5_000 },
+          { key: old, delayMs: 0 },
+          { key: fresh, delayMs: 5_000 },
         ].toSorted((a, b) => (a.key < b.key ? -1 : 1)),
       );
     });
