@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Hex } from 'viem';
+import { BaseError, type Hex } from 'viem';
 import { z } from 'zod';
 import type { Database } from '../src/kernel/db/database.ts';
 import { amountField, amountValue, holding, requireAmount, toAmountValue } from '../src/kernel/http/amount-field.ts';
@@ -7,9 +7,10 @@ import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts'
 import { httpErrors } from '../src/kernel/http/errors.ts';
 import { claimKey } from '../src/ledger/idempotency.ts';
 import { type Asset, chains as facts, homeChain } from '../src/money/catalogue.ts';
+import { type Faucet, FaucetError } from './chains/faucet.ts';
 import type { LocalChains } from './chains/local-chains.ts';
+import type { Mint } from './chains/mint-book.ts';
 import { type FaucetAsset, wrappedHomeCoin } from './chains/tokens.ts';
-import { mintOrRefuse } from './routes.ts';
 
 export interface FundParts {
   readonly db: Database;
@@ -111,4 +112,34 @@ async function findCredit(db: Database, accountId: bigint, txHash: Hex): Promise
     [homeChain, txHash, accountId],
   );
   return rows[0]?.transferId;
+}
+
+/** Mints, and translates failures into API errors. */
+export async function mintOrRefuse(faucet: Faucet, mint: Mint): Promise<Hex> {
+  try {
+    return await faucet.mint(mint);
+  } catch (error) {
+    if (error instanceof FaucetError) {
+      switch (error.fault) {
+        case 'unknown_asset':
+          throw httpErrors.invalid_request(`${error.message}.`, {
+            errors: [{ path: 'currency', message: error.message }],
+          });
+        case 'other_mint':
+          throw httpErrors.idempotency_mismatch();
+        case 'refused':
+          throw httpErrors.invalid_request('The token contract refuses transfers to this address.', {
+            errors: [{ path: 'address', message: 'cannot receive this token' }],
+          });
+        case 'not_mined':
+          throw httpErrors.unavailable(
+            'The transaction was sent but is not mined yet. Check the balance before you retry.',
+          );
+      }
+    }
+    // The chains are starting again, or have moved to another process.
+    if (error instanceof BaseError)
+      throw httpErrors.unavailable('The local chain is unavailable right now. Try again.');
+    throw error;
+  }
 }

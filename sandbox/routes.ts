@@ -1,4 +1,3 @@
-import { BaseError, type Hex } from 'viem';
 import { z } from 'zod';
 import { withdrawalAddress } from '../src/accounts/fields.ts';
 import type { Database, Queryable } from '../src/kernel/db/database.ts';
@@ -8,12 +7,11 @@ import { httpErrors } from '../src/kernel/http/errors.ts';
 import { listRoute } from '../src/kernel/http/list-route.ts';
 import type { Secrets } from '../src/kernel/secrets/secrets.ts';
 import { type Asset, chainIds, chains, homeChain } from '../src/money/catalogue.ts';
-import { type Faucet, FaucetError } from './chains/faucet.ts';
+import type { Faucet } from './chains/faucet.ts';
 import type { LocalChains } from './chains/local-chains.ts';
-import type { Mint } from './chains/mint-book.ts';
 import { type FaucetAsset, faucetAssets, faucetCurrencies, wrappedHomeCoin } from './chains/tokens.ts';
 import { chainsRoute } from './chains-route.ts';
-import { fundRoute } from './fund-route.ts';
+import { fundRoute, mintOrRefuse } from './fund-route.ts';
 import type { SandboxSeller } from './seller/open-seller.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
@@ -84,36 +82,6 @@ function faucetRoute(faucet: Faucet): Route {
 /** The wrapped coin has the same decimals. */
 function unitOf(currency: FaucetAsset): Asset {
   return currency === wrappedHomeCoin ? chains[homeChain].native : currency;
-}
-
-/** Mints, and translates failures into API errors. */
-export async function mintOrRefuse(faucet: Faucet, mint: Mint): Promise<Hex> {
-  try {
-    return await faucet.mint(mint);
-  } catch (error) {
-    if (error instanceof FaucetError) {
-      switch (error.fault) {
-        case 'unknown_asset':
-          throw httpErrors.invalid_request(`${error.message}.`, {
-            errors: [{ path: 'currency', message: error.message }],
-          });
-        case 'other_mint':
-          throw httpErrors.idempotency_mismatch();
-        case 'refused':
-          throw httpErrors.invalid_request('The token contract refuses transfers to this address.', {
-            errors: [{ path: 'address', message: 'cannot receive this token' }],
-          });
-        case 'not_mined':
-          throw httpErrors.unavailable(
-            'The transaction was sent but is not mined yet. Check the balance before you retry.',
-          );
-      }
-    }
-    // The chains are starting again, or have moved to another process.
-    if (error instanceof BaseError)
-      throw httpErrors.unavailable('The local chain is unavailable right now. Try again.');
-    throw error;
-  }
 }
 
 const message = z.object({

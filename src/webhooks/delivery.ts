@@ -95,7 +95,7 @@ export interface Delivery {
 }
 
 /** During an attempt, the next attempt is the current one. */
-export const deliveryColumns = `id, webhook_id, event_id, event, status, response_code, duration_ms, error, attempts,
+const deliveryColumns = `id, webhook_id, event_id, event, status, response_code, duration_ms, error, attempts,
   CASE WHEN status = 'pending' THEN CASE WHEN claimed_until > now() THEN claimed_at ELSE due_at END END AS next_attempt_at,
   created_at, finished_at`;
 

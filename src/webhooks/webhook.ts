@@ -90,7 +90,7 @@ export async function deleteWebhook(tx: Transaction, accountId: bigint, id: stri
 }
 
 /** Returns how many of them were not deleted before. */
-export async function endWebhooks(tx: Transaction, accountId: bigint, ids: readonly string[]): Promise<number> {
+async function endWebhooks(tx: Transaction, accountId: bigint, ids: readonly string[]): Promise<number> {
   await holdWebhooks(tx, accountId);
   const { rowCount } = await tx.query(
     `UPDATE webhooks SET status = 'deleted', ended_at = now(), sealed_secret = NULL

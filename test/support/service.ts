@@ -39,7 +39,7 @@ const unlimitedAccounts = {
 type Own<Given> = Given extends { readonly settings?: Settings<infer Value> } ? Partial<Value> : never;
 
 /** What a test replaces of a feature's settings, where no environment variable can. */
-export interface ReplacedSettings {
+interface ReplacedSettings {
   readonly accounts?: Own<typeof accounts>;
   readonly bridge?: Own<typeof bridge>;
   readonly nano?: Own<typeof nano>;

@@ -74,7 +74,7 @@ function requireCapabilities({ capabilities }: AgentProfile, version: UcpVersion
   });
 }
 
-export interface AgentProfile {
+interface AgentProfile {
   readonly capabilities: Fields;
   /** Unchecked. */
   readonly keys: readonly unknown[];

@@ -23,7 +23,7 @@ export async function createSession(desk: Desk, { version, origin, body, keep }:
 }
 
 /** Replaces the whole content of a checkout, at current prices. Used by create and update. */
-export function fillSession(
+function fillSession(
   session: Pick<Session, 'id' | 'version' | 'expiresAt' | 'destination'>,
   contents: Contents,
   { shelf, behaviour }: Desk,

@@ -70,7 +70,7 @@ export interface ShopSwitches {
   setProduct(slug: string, to: { readonly cents?: number; readonly stock?: number }): Promise<void>;
 }
 
-export const productChange = z.strictObject({
+const productChange = z.strictObject({
   cents: z.int().min(1).max(100_000_000).optional(),
   stock: z.int().min(0).max(1_000_000).optional(),
 });

@@ -73,7 +73,7 @@ export interface ShippingAddress {
 }
 
 const needed = ['name', 'street', 'postalCode', 'city', 'country'] as const;
-export type NeededPart = (typeof needed)[number];
+type NeededPart = (typeof needed)[number];
 
 export type ReadAddress =
   | { readonly address: ShippingAddress; readonly missing?: never }
@@ -88,7 +88,7 @@ export type ReadAddress =
     };
 
 /** Characters per part. */
-export const longestPart = 200;
+const longestPart = 200;
 
 /**
  * Reads an address from text or parts. Unreadable parts are reported, never guessed. If it has no name, the owner's

@@ -100,7 +100,7 @@ function hashEmailCode(secrets: Secrets, proves: EmailCode, code: string): Buffe
   return secrets.hash('verification-codes', textOf(proves, code));
 }
 
-export function hashesOfEmailCode(secrets: Secrets, proves: EmailCode, code: string): readonly Buffer[] {
+function hashesOfEmailCode(secrets: Secrets, proves: EmailCode, code: string): readonly Buffer[] {
   return secrets.hashes('verification-codes', textOf(proves, code));
 }
 

@@ -68,7 +68,7 @@ export async function readAllowList(db: Queryable, accountId: bigint): Promise<A
 }
 
 /** Part of the commit that sends money there. The saved default address is no exception. */
-export async function refuseNotAllowed(
+async function refuseNotAllowed(
   tx: Queryable,
   { accountId, address }: { readonly accountId: bigint; readonly address: Hex },
 ): Promise<void> {

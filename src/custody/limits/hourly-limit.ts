@@ -77,7 +77,7 @@ function number(value: bigint): number {
  * SQL: what account $1 sent to outside addresses within a day, with value and time. Failed and returned payments do not
  * count. A caller may choose the address of a seller, so payments to sellers count like withdrawals.
  */
-export const sentWithinDay = `
+const sentWithinDay = `
   SELECT created_at, value FROM withdrawals
    WHERE account_id = $1 AND created_at > now() - interval '24 hours' AND status NOT IN ('failed', 'cancelled')
   UNION ALL

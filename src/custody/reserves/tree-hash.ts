@@ -42,7 +42,7 @@ const sumBytes = 16;
 /** A node as stored: its hash, then its sum. */
 export const nodeBytes = hashBytes + sumBytes;
 export const nonceBytes = 16;
-export const saltBytes = 16;
+const saltBytes = 16;
 
 /** The first sum that does not fit. */
 export const sumLimit = 1n << 128n;

@@ -101,7 +101,7 @@ export async function balanceOf({ client }: Network, token: Token, { address }: 
 }
 
 /** One at a time per chain and asset, so that no token is set aside twice. */
-export async function tryLockLine(tx: Transaction, { chain, asset }: Line): Promise<boolean> {
+async function tryLockLine(tx: Transaction, { chain, asset }: Line): Promise<boolean> {
   return tryLockUntilCommit(tx, { kind: 'liquidity', of: `${chain} ${asset}` });
 }
 
@@ -195,7 +195,7 @@ async function giveWallet(tx: Transaction, served: readonly QueueRow[], { id: wa
   ]);
 }
 
-export async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
+async function isFirstInLine(db: Queryable, { chain, asset }: Line, stepId: string): Promise<boolean> {
   const { rows } = await db.query<{ stepId: string }>(
     `SELECT step_id FROM chain_step_leaves WHERE chain = $1 AND asset = $2 AND wallet_id IS NULL
       ORDER BY waiting_since, step_id LIMIT 1`,

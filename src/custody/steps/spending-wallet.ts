@@ -29,8 +29,8 @@ export interface Spending {
 
 export const fillStep = (sagaId: string): StepName => ({ sagaId, step: 'fill' });
 export const approveStep = (sagaId: string): StepName => ({ sagaId, step: 'approve' });
-export const revokeStep = (sagaId: string): StepName => ({ sagaId, step: 'disallow' });
-export const returnStep = (sagaId: string, attempt = 1): StepName => ({
+const revokeStep = (sagaId: string): StepName => ({ sagaId, step: 'disallow' });
+const returnStep = (sagaId: string, attempt = 1): StepName => ({
   sagaId,
   step: numberedStep('return', attempt),
 });

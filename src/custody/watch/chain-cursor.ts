@@ -99,7 +99,7 @@ export async function releaseChain(db: Queryable, { chain, holder }: Hold): Prom
 }
 
 /** The first reading of a chain begins after this block. When processes start together, the first insert wins. */
-export async function insertCursor(db: Database, chain: ChainId, { number, hash }: ChainCursor): Promise<void> {
+async function insertCursor(db: Database, chain: ChainId, { number, hash }: ChainCursor): Promise<void> {
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
       'INSERT INTO chain_cursors (chain, block_number, block_hash) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',

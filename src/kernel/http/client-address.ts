@@ -37,7 +37,7 @@ export interface AddressNetworks {
 }
 
 /** How many times the limit of a /64 a /48 gets, where no separate limit is set for it. */
-export const busyNetworks = 4;
+const busyNetworks = 4;
 
 export function networksOf(address: string): AddressNetworks {
   const plain = plainAddress(address);

@@ -58,7 +58,7 @@ function isOwn({ address, prefix }: AddressRange): boolean {
   return ends.every(isPrivateNetwork);
 }
 
-export function isPrivateNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+function isPrivateNetwork(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return ownNetworks.includes(address.range());
 }
 

@@ -54,7 +54,7 @@ export function settleReversal({ db, ledger }: ReverseParts, id: string, settlin
   });
 }
 
-export function settlementOf(deposit: Pick<BookedDeposit, 'chain' | 'txHash' | 'position'>, number: number): string {
+function settlementOf(deposit: Pick<BookedDeposit, 'chain' | 'txHash' | 'position'>, number: number): string {
   return `${reversalOf(deposit)}:settled:${number}`;
 }
 

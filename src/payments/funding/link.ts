@@ -48,7 +48,7 @@ const textOf = (linkId: string) => `token of ${linkId}`;
  * The token is derived from the link's id and the operator's secret, and is not stored. So an idempotent replay returns
  * the same link although no secret was saved, and a copy of the database alone opens no link.
  */
-export function newToken(secrets: Secrets, linkId: string): { readonly token: string; readonly hash: Buffer } {
+function newToken(secrets: Secrets, linkId: string): { readonly token: string; readonly hash: Buffer } {
   const token = secrets.hash('funding-links', textOf(linkId)).toString('base64url');
   return { token, hash: secrets.hash('funding-links', `hash of ${token}`) };
 }

@@ -91,10 +91,7 @@ export async function findFundingPage(
 }
 
 /** One query for all open pages. */
-export async function readFundingPages(
-  db: Queryable,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, FundingPageView>> {
+async function readFundingPages(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, FundingPageView>> {
   const { rows } = await db.query<ViewRow>(`${select} WHERE l.id = ANY ($1) AND a.closed_at IS NULL`, [ids]);
   return new Map(rows.map((row) => [row.id, toView(row)]));
 }

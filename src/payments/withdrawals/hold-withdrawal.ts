@@ -161,7 +161,7 @@ export async function holdWithdrawal(db: Database, withdrawal: Withdrawal, hold:
 }
 
 /** Runs inside the caller's transaction. Undefined when it can no longer be held. */
-export async function holdWithin(tx: Transaction, withdrawal: Withdrawal, hold: Hold): Promise<Held | undefined> {
+async function holdWithin(tx: Transaction, withdrawal: Withdrawal, hold: Hold): Promise<Held | undefined> {
   const { id, accountId } = withdrawal;
   const { reason, freeze, by = freeze ? 'screening' : 'freeze' } = hold;
   // Lock order: the withdrawal, then its owner, as when one is finished.

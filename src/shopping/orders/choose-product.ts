@@ -82,7 +82,7 @@ export function chooseProduct(found: readonly Product[], wanted: WantedProduct):
 }
 
 /** Whether any title matches. If not, the caller searches the shop again with fewer words. */
-export function fitsAny(found: readonly Product[], wanted: WantedProduct): boolean {
+function fitsAny(found: readonly Product[], wanted: WantedProduct): boolean {
   return byTitle(found, wanted).length > 0;
 }
 

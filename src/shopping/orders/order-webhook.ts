@@ -55,7 +55,7 @@ const answerShape = z.discriminatedUnion('status', [
  * Sends an order or its cancellation to the shop's orders URL, signed like every webhook. The order id makes it idempotent: the
  * shop answers the same each time.
  */
-export async function sendOrder(
+async function sendOrder(
   { db, outgoing, parser, secrets, clock }: OrderParts,
   order: Order,
   type: 'order.placed' | 'order.cancelled',

@@ -91,7 +91,7 @@ export async function findSale(db: Queryable, accountId: bigint, orderId: string
 }
 
 /** Locks the order until the caller commits, so that changes to it are serialized. */
-export async function lockSale(tx: Transaction, accountId: bigint, orderId: string): Promise<Order> {
+async function lockSale(tx: Transaction, accountId: bigint, orderId: string): Promise<Order> {
   await tx.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
   return findSale(tx, accountId, orderId);
 }

@@ -90,13 +90,13 @@ export function describeAgent(publicUrl: string): ShoppingAgent {
   };
 }
 
-export const profilePath = '/.well-known/ucp';
+const profilePath = '/.well-known/ucp';
 
 /** Newest first. The newest profile is served at `profilePath` and lists the older ones. */
-export const profileVersions = ['2026-08-25', '2026-04-08'] as const;
+const profileVersions = ['2026-08-25', '2026-04-08'] as const;
 
 /** Our UCP platform profile. Shops read it before they answer. */
-export function agentProfile(publicUrl: string, version: (typeof profileVersions)[number], keys: readonly PublicJwk[]) {
+function agentProfile(publicUrl: string, version: (typeof profileVersions)[number], keys: readonly PublicJwk[]) {
   const page = (path: string) => `https://ucp.dev/${version}/${path}`;
   const service = { version, spec: page('specification/overview') };
   const [newest, ...older] = profileVersions;

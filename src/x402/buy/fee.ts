@@ -100,7 +100,7 @@ const keptSql = `CASE WHEN p.fee = 0 THEN 0 ELSE p.fee - coalesce(
     (SELECT sum(r.atomic) FROM purchase_fees_returned r WHERE r.purchase_id = p.id), 0) END`;
 
 /** SQL: the charges of account $1 since $2. A returned purchase counts with amount 0 at the time of its return. */
-export const chargesSince = `
+const chargesSince = `
   SELECT p.id, ${keptSql} AS kept,
          CASE p.status WHEN 'returned' THEN 0 ELSE p.amount END AS amount,
          CASE p.status WHEN 'returned' THEN p.finished_at ELSE p.created_at END AS at

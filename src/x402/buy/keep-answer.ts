@@ -117,6 +117,6 @@ function endOfCharacter(body: Buffer, end: number): number {
   return at;
 }
 
-export async function forgetKeptBytes(db: Queryable): Promise<void> {
+async function forgetKeptBytes(db: Queryable): Promise<void> {
   await db.query('DELETE FROM kept_bytes WHERE day < current_date - 1');
 }

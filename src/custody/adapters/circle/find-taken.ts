@@ -26,7 +26,7 @@ const listedTransaction = transactionAnswer.extend({
   amounts: z.array(z.string()).optional(),
 });
 
-export type ListedTransaction = z.output<typeof listedTransaction>;
+type ListedTransaction = z.output<typeof listedTransaction>;
 
 const pageAnswer = z.object({ transactions: z.array(listedTransaction) });
 

@@ -49,7 +49,7 @@ function askMcp(site: MerchantSite, { endpoint }: CatalogService, query: string)
   );
 }
 
-export interface CatalogService {
+interface CatalogService {
   readonly version: string;
   readonly transport: 'rest' | 'mcp';
   /** Without a trailing slash. */
