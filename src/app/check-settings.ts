@@ -32,7 +32,10 @@ export function unknownSettings(names: readonly string[], known: readonly string
     if (ours.has(name)) return [];
     const now = removedSettings[name];
     if (now !== undefined) return [`${name} is no longer a setting: ${now}`];
-    const meant = otherNames[name.toUpperCase()] ?? nearest(name, known);
+    const meant = otherNames[name.toUpperCase()] ?? nearest(name, [...known, ...Object.keys(removedSettings)]);
+    if (meant !== undefined && meant in removedSettings) {
+      return [`${name} is not a setting. ${meant} is no longer one either: ${removedSettings[meant]}`];
+    }
     if (meant !== undefined) return [`${name} is not a setting. Did you mean ${meant}?`];
     if (name.startsWith('RPC_URLS_')) return [`${name} is not a setting: there is no such chain here`];
     return ownPrefixes.test(name) ? [`${name} is not a setting; docs/settings.md lists them all`] : [];

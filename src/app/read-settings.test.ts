@@ -89,6 +89,7 @@ describe('a name that is not a setting', () => {
       RATE_LIMIT_PAGES_PER_MINUTE: '9',
       NANO_CREDITS: '1',
       PUBLC_URL: 'x',
+      MAILS_PER_DAYS: '5',
       PATH: '/bin',
     };
     const warnings = [
@@ -96,6 +97,7 @@ describe('a name that is not a setting', () => {
       'RATE_LIMIT_PAGES_PER_MINUTE is no longer a setting: it is twenty times RATE_LIMIT_ANONYMOUS_PER_MINUTE',
       'NANO_CREDITS is not a setting; docs/settings.md lists them all',
       'PUBLC_URL is not a setting. Did you mean PUBLIC_URL?',
+      expect.stringMatching(/^MAILS_PER_DAYS is not a setting. MAILS_PER_DAY is no longer one either: /),
     ];
     expect(readSettings(given).warnings).toEqual(warnings);
     expect(readLive(given).warnings).toEqual(warnings);

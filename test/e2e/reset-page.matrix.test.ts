@@ -11,7 +11,7 @@ const service = useService({ say: (line) => said.push(line) });
 /** The link from a mail, as the sandbox shows it on its console. */
 async function askForLink({ email }: TestAccount): Promise<string> {
   await service.client.post('/account/password/reset', { email });
-  const mail = () => said.find((line) => line.startsWith(`Mail to ${email}: Somebody`));
+  const mail = () => said.find((line) => line.startsWith(`Mail to ${email}: Someone`));
   await expect.poll(mail).toBeDefined();
   expect(mail()).toContain(tokenIn(mail() ?? ''));
   return /^http\S+$/m.exec(mail() ?? '')?.[0] ?? '';

@@ -36,9 +36,6 @@ export interface AddressNetworks {
   readonly wider: string | undefined;
 }
 
-/** How many times the limit of a /64 a /48 gets, where no separate limit is set for it. */
-const busyNetworks = 4;
-
 export function networksOf(address: string): AddressNetworks {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return { nearest: plain, wider: undefined };

@@ -38,7 +38,7 @@ async function askForToken({ email, key }: TestAccount): Promise<string> {
 
 /** Nobody has proved the mailbox: only its console shows what was sent there. */
 async function tokenSentTo(email: string, count = 1): Promise<string> {
-  const mails = () => said.filter((line) => line.startsWith(`Mail to ${email}: Somebody`));
+  const mails = () => said.filter((line) => line.startsWith(`Mail to ${email}: Someone`));
   await expect.poll(() => mails().length).toBe(count);
   return tokenIn(mails().at(-1) ?? '') ?? '';
 }
