@@ -112,9 +112,9 @@ export async function returnTokens(
     });
     return retryLater(attempt, `its tokens to go back to the treasury: ${end.reason}`);
   }
-  for (const { end: revoked } of ended) {
+  for (const { step, end: revoked } of ended) {
     if (revoked.state === 'failed') {
-      logger.error({ saga, id: sagaId, reason: revoked.reason }, 'an allowance could not be revoked');
+      logger.error({ saga, id: sagaId, step, reason: revoked.reason }, 'an allowance could not be revoked');
     }
   }
   return { ended: [...ended, { ...back, end }] };
