@@ -268,7 +268,8 @@ async function putBack(
       async () => {
         await explainAll(treasury, (await listOpenSagas(db, sagas)).length === 0);
         return (
-          (await listOpenSagas(db, sagas)).length === 0 && (await treasury('unknown')).join().includes('Everything')
+          (await listOpenSagas(db, sagas)).length === 0 &&
+          (await treasury('unknown')).join().includes('knows every transaction')
         );
       },
       60_000,
@@ -315,7 +316,7 @@ async function putBack(
 /** So that addresses given out after the backup are not given out again. What waits for its backup in the backup has one. */
 async function rotateSeed(treasury: ReturnType<typeof operator>): Promise<void> {
   const [first = ''] = await treasury('rotate-seed');
-  const seed = /^Seed (\d+) is in the database/.exec(first)?.[1];
+  const seed = /^Seed (\d+) is created/.exec(first)?.[1];
   if (seed !== undefined) await treasury('rotate-seed', '--backed-up', seed);
 }
 
