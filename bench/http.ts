@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { cpuPerThing, parentOf } from './cpu.ts';
 import type { LoadOrder, LoadReport } from './load-generator.ts';
 import type { Measured } from './measure.ts';
 import { benchSecret, type Person } from './people.ts';
@@ -21,6 +23,8 @@ export interface Resources {
 export interface Server {
   readonly port: number;
   readonly pid: number;
+  /** The main process of its PostgreSQL, if it has one. */
+  readonly postgresPid?: number | undefined;
   /** Only of a server of ours. */
   resources(): Promise<Resources>;
   stop(): Promise<void>;
@@ -44,7 +48,7 @@ export async function startServer(
       ...settings,
     },
   });
-  return started(child);
+  return { ...(await started(child)), postgresPid: await postmasterOf(databaseUrl) };
 }
 
 export async function startEmptyHandler(): Promise<Server> {
@@ -73,7 +77,7 @@ interface LoadOptions {
   readonly connections: number;
   readonly seconds: number;
   readonly path: string;
-  readonly people: readonly Person[];
+  readonly people: readonly Pick<Person, 'key' | 'handle'>[];
   readonly everybodyOnce?: boolean;
   readonly method?: 'GET' | 'POST';
   /** Payment headers, each for one request. */
@@ -84,15 +88,31 @@ export async function load(server: Server, { people, ...options }: LoadOptions):
   const generator = fork(here('./load-generator.js'));
   const payers = people.map(({ key, handle }) => ({ key, handle }));
   const order: LoadOrder = { ...options, payers, port: server.port, runId: `${process.pid}-${++runs}` };
-  generator.send(order);
-  const report = await answerOf<LoadReport>(generator);
+  const { done: report, cpu } = await cpuPerThing(
+    { server: server.pid, postgres: server.postgresPid },
+    async () => {
+      generator.send(order);
+      return answerOf<LoadReport>(generator);
+    },
+    ({ answers }) => answers,
+  );
   if (report.failures > 0)
     throw new Error(`${report.failures} requests failed, the first with:\n${report.firstFailure}`);
-  return { transfersPerSecond: Math.round(report.perSecond), p50Ms: report.p50Ms, p99Ms: report.p99Ms };
+  return { transfersPerSecond: Math.round(report.perSecond), p50Ms: report.p50Ms, p99Ms: report.p99Ms, cpu };
+}
+
+/** The main process of the PostgreSQL that serves this database, here on the same machine. */
+export async function postmasterOf(databaseUrl: string): Promise<number> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const postmaster = parentOf(rows[0]?.pid ?? 0);
+  await client.end();
+  return postmaster;
 }
 
 /** The first message of a child process; an error when it ends without one. */
-async function answerOf<Message>(child: ChildProcess): Promise<Message> {
+export async function answerOf<Message>(child: ChildProcess): Promise<Message> {
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`a process of the benchmark ended with ${code}`);
   });

@@ -1,8 +1,12 @@
+import type { CpuPerThing } from './cpu.ts';
+
 /** What a benchmark says of one way to make transfers. */
 export interface Measured {
   readonly transfersPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** What each cost in CPU, where it is known. */
+  readonly cpu?: CpuPerThing;
 }
 
 /** `elapsedMs` is the time in which `transfers` were made; `latenciesMs` are those of single calls. */
@@ -20,9 +24,14 @@ export function median(runs: readonly Measured[]): Measured {
   return middle;
 }
 
-export function describeMeasured({ transfersPerSecond, p50Ms, p99Ms }: Measured): string {
+export function describeMeasured({ transfersPerSecond, p50Ms, p99Ms, cpu }: Measured): string {
   const perSecond = transfersPerSecond.toLocaleString('en').padStart(8);
-  return `${perSecond} transfers/s   p50 ${p50Ms.toFixed(2).padStart(7)} ms   p99 ${p99Ms.toFixed(2).padStart(7)} ms`;
+  const latencies = `p50 ${p50Ms.toFixed(2).padStart(7)} ms   p99 ${p99Ms.toFixed(2).padStart(7)} ms`;
+  return `${perSecond}/s   ${latencies}${cpu === undefined ? '' : `   ${describeCpu(cpu)}`}`;
+}
+
+export function describeCpu({ serverUs, postgresUs }: CpuPerThing): string {
+  return `CPU ${serverUs.toFixed(0).padStart(4)} + ${postgresUs.toFixed(0).padStart(4)} us`;
 }
 
 export function middle(values: readonly number[]): number {

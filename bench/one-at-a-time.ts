@@ -1,4 +1,6 @@
 import pg from 'pg';
+import { cpuPerThing } from './cpu.ts';
+import { postmasterOf } from './http.ts';
 import { type Measured, summarise } from './measure.ts';
 
 /**
@@ -38,13 +40,16 @@ export async function prepareOneAtATime(url: string, people: number): Promise<vo
 
 export interface OneAtATimeOptions {
   readonly url: string;
-  readonly people: number;
   readonly connections: number;
   readonly seconds: number;
+  /** One transfer, and the values for it. */
+  readonly text: string;
+  readonly values: () => readonly unknown[];
 }
 
 /** Every connection makes one transfer after the other, as fast as it is answered. */
-export async function measureOneAtATime({ url, people, connections, seconds }: OneAtATimeOptions): Promise<Measured> {
+export async function measureOneAtATime(options: OneAtATimeOptions): Promise<Measured> {
+  const { url, connections, seconds, text, values } = options;
   const clients = await Promise.all(
     Array.from({ length: connections }, async () => {
       const client = new pg.Client({ connectionString: url });
@@ -55,22 +60,35 @@ export async function measureOneAtATime({ url, people, connections, seconds }: O
   const latencies: number[] = [];
   const begun = performance.now();
   const end = begun + seconds * 1_000;
-  await Promise.all(
-    clients.map(async (client) => {
-      while (performance.now() < end) {
-        const from = 1 + Math.floor(Math.random() * people);
-        const to = 1 + ((from + Math.floor(Math.random() * (people - 1))) % people);
-        const started = performance.now();
-        await client.query({
-          name: 'transfer',
-          text: 'SELECT make_transfer($1, $2, $3, $4)',
-          values: [from, to, 50_000_000, 750_000],
-        });
-        latencies.push(performance.now() - started);
-      }
-    }),
+  const { cpu } = await cpuPerThing(
+    { postgres: await postmasterOf(url) },
+    () =>
+      Promise.all(
+        clients.map(async (client) => {
+          while (performance.now() < end) {
+            const started = performance.now();
+            await client.query({ name: 'transfer', text, values: [...values()] });
+            latencies.push(performance.now() - started);
+          }
+        }),
+      ),
+    () => latencies.length,
   );
   const elapsed = performance.now() - begun;
   await Promise.all(clients.map((client) => client.end()));
-  return summarise(latencies.length, elapsed, latencies);
+  return { ...summarise(latencies.length, elapsed, latencies), cpu };
+}
+
+/** Two different ones of so many, by their places. */
+export function twoOf(count: number): [number, number] {
+  const from = Math.floor(Math.random() * count);
+  return [from, (from + 1 + Math.floor(Math.random() * (count - 1))) % count];
+}
+
+/** The yardstick's transfer between two of so many people. */
+export function plainTransfer(people: number): Pick<OneAtATimeOptions, 'text' | 'values'> {
+  return {
+    text: 'SELECT make_transfer($1, $2, $3, $4)',
+    values: () => [...twoOf(people).map((place) => place + 1), 50_000_000, 750_000],
+  };
 }

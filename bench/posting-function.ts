@@ -5,6 +5,8 @@ import { encodeBatch } from '../src/ledger/encode-batch.ts';
 import { postSql } from '../src/ledger/post-batch.ts';
 import type { Posting } from '../src/ledger/posting.ts';
 import { amountOf } from '../src/money/amount.ts';
+import { cpuPerThing } from './cpu.ts';
+import { postmasterOf } from './http.ts';
 import { type Measured, summarise } from './measure.ts';
 
 export interface PostingFunctionOptions {
@@ -35,13 +37,19 @@ export async function measurePostingFunction(options: PostingFunctionOptions): P
   for (let warmUp = 0; warmUp < 6; warmUp++) await call(() => false);
   const latencies: number[] = [];
   let spentMs = 0;
-  while (spentMs < seconds * 1_000) {
-    const tookMs = await call(() => true);
-    latencies.push(tookMs);
-    spentMs += tookMs;
-  }
+  const { cpu } = await cpuPerThing(
+    { postgres: await postmasterOf(url) },
+    async () => {
+      while (spentMs < seconds * 1_000) {
+        const tookMs = await call(() => true);
+        latencies.push(tookMs);
+        spentMs += tookMs;
+      }
+    },
+    () => latencies.length * batchSize,
+  );
   await client.end();
-  return summarise(latencies.length * batchSize, spentMs, latencies);
+  return { ...summarise(latencies.length * batchSize, spentMs, latencies), cpu };
 }
 
 function randomTransfer(owners: readonly bigint[]): Posting {

@@ -1,4 +1,5 @@
 import type { BridgeFigures } from './bridge.ts';
+import type { CpuPerThing } from './cpu.ts';
 import type { CustodyFigures } from './custody.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
@@ -23,6 +24,10 @@ export function toRatios(measured: Named, growth: Named, memoryMb: readonly numb
   const ratios = {
     httpToOneAtATime: http.transfersPerSecond / bestOneAtATime,
     httpToEmptyHandler: http.transfersPerSecond / of('d: empty handler, 256 connections').transfersPerSecond,
+    serverCpuToEmptyHandler: cpuOf(http).serverUs / cpuOf(of('d: empty handler, 256 connections')).serverUs,
+    serverCpuUs: cpuOf(http).serverUs,
+    postgresCpuUs: cpuOf(http).postgresUs,
+    postgresCpuUsInBatchesOf200: cpuOf(of('b: posting function, 200 at once')).postgresUs,
     p99ToP50At256: http.p99Ms / http.p50Ms,
     loneTransferToSingleCall: of('c: HTTP, 1 connections').p50Ms / of('a: one at a time, 1 connections').p50Ms,
     ...(few !== undefined && many !== undefined && { fullToFewRows: many.transfersPerSecond / few.transfersPerSecond }),
@@ -31,11 +36,17 @@ export function toRatios(measured: Named, growth: Named, memoryMb: readonly numb
   return Object.fromEntries(Object.entries(ratios).map(([name, value]) => [name, Math.round(value * 100) / 100]));
 }
 
-export function printTable(
-  measured: Named,
-  ratios: Readonly<Record<string, number>>,
-  memoryMb: readonly number[],
-): void {
+function cpuOf({ cpu }: Measured): CpuPerThing {
+  return cpu ?? { serverUs: Number.NaN, postgresUs: Number.NaN };
+}
+
+export interface TransferFigures {
+  readonly measured: Named;
+  readonly ratios: Readonly<Record<string, number>>;
+  readonly memoryMb: readonly number[];
+}
+
+export function printTransfers({ measured, ratios, memoryMb }: TransferFigures): void {
   const lines = [
     ...Object.entries(measured).map(([name, one]) => `${name.padEnd(54)} ${describeMeasured(one)}`),
     '',
