@@ -51,7 +51,7 @@ export interface Posting {
   readonly fee?: Amount;
   readonly senderId?: bigint;
   readonly recipientId?: bigint;
-  readonly description?: string;
+  readonly description?: string | undefined;
   /**
    * What this posting answers to outside the ledger, such as `deposit:MATIC:0x…:3`. A second posting with it is a
    * duplicate.
@@ -61,7 +61,7 @@ export interface Posting {
   readonly details?: unknown;
   /** The API key that started it: once revoked, nothing more is posted. Left out when a saga continues by itself. */
   readonly keyId?: string;
-  readonly idempotency?: IdempotencyScope;
+  readonly idempotency?: IdempotencyScope | undefined;
   /** Events to record if the account subscribed to them. */
   readonly senderEvent?: string;
   readonly recipientEvent?: string;
@@ -95,13 +95,17 @@ export type Outcome =
   | { readonly outcome: RefusedOutcome };
 
 /** The database would refuse these mistakes, too, but would fail the whole batch. */
-export function assertSound({ id, entries, amount, fee, ...rest }: Posting): void {
+export function assertSound({ id, type, entries, amount, fee, idempotency, ...rest }: Posting): void {
   if (id !== undefined && toPostingUuid(id) === undefined) throw new TypeError(`${id} is not the id of a posting`);
   if (fee !== undefined && fee.asset !== amount.asset) throw new TypeError('the fee is not in the asset of the amount');
-  for (const [index, { account, atomic }] of entries.entries()) {
+  let moves = false;
+  for (let at = 0; at < entries.length; at++) {
+    const { account, atomic } = entries[at] as Entry;
+    moves ||= atomic !== 0n;
     let sum = atomic;
-    for (const [other, entry] of entries.entries()) {
-      if (other === index) continue;
+    for (let other = 0; other < entries.length; other++) {
+      const entry = entries[other] as Entry;
+      if (other === at) continue;
       if (entry.account === account) throw new TypeError('an account appears twice in one posting');
       if (pairOf(entry.account) === pairOf(account)) sum += entry.atomic;
     }
@@ -109,15 +113,17 @@ export function assertSound({ id, entries, amount, fee, ...rest }: Posting): voi
       throw new TypeError(`the entries in ${assetOfAccount(account)} on one chain sum to ${sum}, not to zero`);
     }
   }
-  if (!entries.some(({ atomic }) => atomic !== 0n)) throw new TypeError('a posting must have a non-zero entry');
-  if (rest.idempotency !== undefined && rest.idempotency.requestHash.length < 16) {
+  if (!moves) throw new TypeError('a posting must have a non-zero entry');
+  if (idempotency !== undefined && idempotency.requestHash.length < 16) {
     throw new TypeError('requestHash must have at least 16 bytes');
   }
-  const details = rest.details === undefined ? '' : JSON.stringify(rest.details);
-  if (details.includes('\\u0000')) throw new TypeError('PostgreSQL text cannot contain a NUL character');
-  for (const text of [rest.type, rest.description, rest.reference, rest.keyId, rest.idempotency?.key]) {
-    if (text?.includes('\0')) throw new TypeError('PostgreSQL text cannot contain a NUL character');
-  }
+  if (rest.details !== undefined && JSON.stringify(rest.details).includes('\\u0000')) throw hasNul();
+  if (type.includes('\0') || rest.description?.includes('\0') || rest.reference?.includes('\0')) throw hasNul();
+  if (rest.keyId?.includes('\0') || idempotency?.key.includes('\0')) throw hasNul();
+}
+
+function hasNul(): TypeError {
+  return new TypeError('PostgreSQL text cannot contain a NUL character');
 }
 
 /**

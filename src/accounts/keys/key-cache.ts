@@ -112,7 +112,7 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
   // Counts change notifications: a row that was read before a change and arrives after it must not be cached.
   let changes = 0;
 
-  async function load(apiKey: string, { address }: KeyLookup): Promise<Caller | undefined> {
+  async function load(apiKey: string, visit: KeyLookup): Promise<Caller | undefined> {
     // If notifications were down at the start of the read, a change may have been missed.
     const mayRememberIt = mayRemember();
     const changesBefore = changes;
@@ -128,7 +128,7 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
     if (row === undefined || endOfKey(row, { idleMs }) <= now) return undefined;
     const { expiresAt: end, lastUsedAt, createdAt, ...known } = row;
     const caller: Caller = { ...known, bucket: `account:${known.accountId}` };
-    await uses.note(caller.keyId, { at: now, address: address() }, { isFirst: lastUsedAt === null });
+    await uses.note(caller.keyId, { at: now, address: visit.address() }, { isFirst: lastUsedAt === null });
     if (changes === changesBefore && mayRememberIt && mayRemember()) {
       const expiresAt = end?.getTime() ?? Number.POSITIVE_INFINITY;
       remember(apiKey, { caller, expiresAt, usedAt: now, notedAt: now });
@@ -159,7 +159,7 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
   }
 
   /** Returns the caller if the key is cached and still valid. */
-  function recall(apiKey: string, { address }: KeyLookup): Caller | undefined {
+  function recall(apiKey: string, visit: KeyLookup): Caller | undefined {
     const known = remembered.get(apiKey);
     if (known === undefined) return undefined;
     const now = clock.now();
@@ -170,7 +170,7 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
     known.usedAt = now;
     if (now - known.notedAt >= noteEveryMs) {
       known.notedAt = now;
-      void uses.note(known.caller.keyId, { at: now, address: address() });
+      void uses.note(known.caller.keyId, { at: now, address: visit.address() });
     }
     return known.caller;
   }

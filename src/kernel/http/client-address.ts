@@ -1,4 +1,4 @@
-import { type BlockList, isIP, isIPv6 } from 'node:net';
+import { type BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 const mappedPrefix = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
@@ -13,6 +13,7 @@ export function plainAddress(address: string): string {
  * own address counts instead.
  */
 export function clientAddress(named: string, connection: string | undefined): string {
+  if (isIPv4(named)) return named;
   const bare = plainAddress(named.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'));
   return isIP(bare) === 0 ? plainAddress(connection ?? '') : bare;
 }

@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { RateLimitDecision, RateLimiter } from '../rate-limit/limiter.ts';
 import type { RateLimits } from '../rate-limit/rate-limits.ts';
 import { limitsPerNetwork, networksOf } from './client-address.ts';
@@ -60,15 +60,26 @@ export function limitsOfPages({ pages }: RateLimits, ip: string): readonly Limit
 }
 
 /** All accounts behind one address also share a limit, far above the limit of a single account. */
-export function limitsOfCaller(
-  limits: RateLimits,
-  { bucket, tier }: Caller,
-  address: () => string,
-): readonly Limited[] {
+export function limitsOfCaller(limits: RateLimits, { bucket, tier }: Caller, ip: () => string): readonly Limited[] {
   const own = { bucket, limit: limitOfTier(limits, tier) };
   if (limits.address === 0 || tier === 'enterprise') return [own];
-  const shared = limitsPerNetwork(address(), limits.address);
-  return [own, ...shared.map(({ network, limit }) => ({ bucket: `keyed:${network}`, limit }))];
+  const [nearest, wider] = sharedLimits(ip(), limits.address);
+  return wider === undefined ? [own, nearest] : [own, nearest, wider];
+}
+
+type SharedLimits = readonly [nearest: Limited, wider?: Limited];
+
+const mostRemembered = 10_000;
+const shared = new Map<string, SharedLimits>();
+
+/** Remembered, because the same few addresses send nearly all requests. */
+function sharedLimits(ip: string, limit: number): SharedLimits {
+  const known = shared.get(ip);
+  if (known !== undefined && known[0].limit === limit) return known;
+  const found = limitsPerNetwork(ip, limit).map((each) => ({ bucket: `keyed:${each.network}`, limit: each.limit }));
+  if (shared.size >= mostRemembered) shared.clear();
+  shared.set(ip, found as unknown as SharedLimits);
+  return found as unknown as SharedLimits;
 }
 
 /**
@@ -78,34 +89,39 @@ export function limitsOfCaller(
 export function countRequest(
   limiter: RateLimiter,
   limited: readonly Limited[],
+  taken: Counted[] = [],
 ): Counted | undefined | Promise<Counted | undefined> {
-  const counting = limited.filter(({ limit }) => limit > 0);
-  const [first] = counting;
-  if (first === undefined) return undefined;
-  return counting.length === 1 ? take(limiter, first) : takeAll(limiter, counting);
+  for (let at = 0; at < limited.length; at++) {
+    const { bucket, limit } = limited[at] as Limited;
+    if (limit === 0) continue;
+    const decision = limiter.take(bucket, { limit, windowMs: limitWindowMs });
+    if (decision instanceof Promise) {
+      return decision.then((late) =>
+        late.allowed
+          ? countRequest(limiter, limited.slice(at + 1), [...taken, { bucket, limit, decision: late }])
+          : refused({ bucket, limit, decision: late }, taken),
+      );
+    }
+    const counted = { bucket, limit, decision };
+    if (!decision.allowed) return refused(counted, taken);
+    taken.push(counted);
+  }
+  return taken.length > 1 ? tightestOf(taken) : taken[0];
 }
 
-function take(limiter: RateLimiter, limited: Limited): Counted | Promise<Counted> {
-  const decision = limiter.take(limited.bucket, { limit: limited.limit, windowMs: limitWindowMs });
-  return decision instanceof Promise
-    ? decision.then((late) => ({ ...limited, decision: late }))
-    : { ...limited, decision };
+/** The limit that refuses the request. The others do not count it. */
+function refused(counted: Counted, taken: readonly Counted[]): Counted | Promise<Counted> {
+  const given = taken.map(({ decision }) => decision.giveBack()).filter((back) => back instanceof Promise);
+  return given.length === 0 ? counted : Promise.all(given).then(() => counted);
 }
 
-function takeAll(
-  limiter: RateLimiter,
-  counting: readonly Limited[],
-  taken: readonly Counted[] = [],
-): Counted | undefined | Promise<Counted | undefined> {
-  const [each, ...others] = counting;
-  if (each === undefined) return tightestOf(taken);
-  const goOn = (counted: Counted) => {
-    if (counted.decision.allowed) return takeAll(limiter, others, [...taken, counted]);
-    const given = taken.map(({ decision }) => decision.giveBack()).filter((back) => back instanceof Promise);
-    return given.length === 0 ? counted : Promise.all(given).then(() => counted);
+function tightestOf(taken: readonly Counted[]): Counted {
+  const tightest = taken.reduce((a, b) => (b.decision.remaining < a.decision.remaining ? b : a));
+  const { allowed, remaining, resetMs } = tightest.decision;
+  const giveBack = async () => {
+    for (const { decision } of taken) await decision.giveBack();
   };
-  const counted = take(limiter, each);
-  return counted instanceof Promise ? counted.then(goOn) : goOn(counted);
+  return { bucket: tightest.bucket, limit: tightest.limit, decision: { allowed, remaining, resetMs, giveBack } };
 }
 
 /** Throws the 429 when a limit is exhausted, without counting. */
@@ -116,22 +132,21 @@ export async function refuseWithoutRoom(limiter: RateLimiter, limited: readonly 
   }
 }
 
-function tightestOf(taken: readonly Counted[]): Counted | undefined {
-  const [tightest] = taken.toSorted((a, b) => a.decision.remaining - b.decision.remaining);
-  if (tightest === undefined) return undefined;
-  const giveBack = async () => {
-    for (const { decision } of taken) await decision.giveBack();
-  };
-  return { ...tightest, decision: { ...tightest.decision, giveBack } };
+/** Keeps the decision for the response headers, and throws the 429 when the limit is exceeded. */
+export function applyDecision(request: FastifyRequest, counted: Counted): void {
+  request.counted = counted;
+  applyRefusal(counted);
 }
 
-/** Sets the RateLimit headers and throws the 429 when the limit is exceeded. */
-export function applyDecision(reply: FastifyReply, counted: Counted): void {
-  const { limit, decision } = counted;
+/** Names and values in turn. */
+export function rateLimitHeaders({ limit, decision }: Counted): [string, string, string, string] {
   const seconds = Math.max(1, Math.ceil(decision.resetMs / 1000));
-  reply.header('RateLimit-Policy', `"default";q=${limit};w=${limitWindowMs / 1000}`);
-  reply.header('RateLimit', `"default";r=${decision.remaining};t=${seconds}`);
-  applyRefusal(counted);
+  return [
+    'ratelimit-policy',
+    `"default";q=${limit};w=${limitWindowMs / 1000}`,
+    'ratelimit',
+    `"default";r=${decision.remaining};t=${seconds}`,
+  ];
 }
 
 export function applyRefusal({ limit, decision }: Counted): void {

@@ -53,11 +53,11 @@ function open(proxies = '127.0.0.1', known: readonly string[] = [], changed: Par
       });
       addHealth(pages, async () => []);
     },
-    authenticate(token, { mayAsk }) {
+    authenticate(token, visit) {
       if (known.includes(token))
         return { ...ada, bucket: `account:${token}`, tier: token === 'grand' ? 'enterprise' : 'free' };
       const lookUp = async () => {
-        await mayAsk();
+        await visit.mayAsk();
         lookups++;
         return token === 'real' ? ada : undefined;
       };

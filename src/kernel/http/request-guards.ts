@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Clock, monotonicClock } from '../clock.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
 import type { RateLimits } from '../rate-limit/rate-limits.ts';
@@ -121,54 +121,76 @@ export function createApiGuard({ config, authenticate, limiter }: DoorOptions): 
   const { rateLimits } = config;
   const invented = createUnknownKeyGuard(monotonicClock);
 
-  return (request, reply, next) => {
+  const count = (visit: Visit, caller: Caller | undefined) => {
+    const { request } = visit;
+    request.caller = caller;
+    if (countsItself(request)) return undefined;
+    const limited =
+      caller === undefined
+        ? limitsOfAddress(rateLimits, addressOf(request))
+        : limitsOfCaller(rateLimits, countedAs(request, caller), () => visit.address());
+    return countRequest(limiter, limited);
+  };
+
+  return (request, _reply, next) => {
     if (request.method === 'OPTIONS') {
       next();
       return;
     }
     const token = bearerToken(request);
-    let asking: readonly Limited[] | undefined;
-    const mayAsk = () => {
-      const limited = limitsOfAddress(rateLimits, addressOf(request));
-      const admitted = () => {
-        asking = limited;
-      };
-      const turn = invented.admit(limited);
-      return turn instanceof Promise ? turn.then(admitted) : admitted();
-    };
+    const visit = new Visit(request, rateLimits, invented);
     const done: Next = (error) => {
-      if (asking !== undefined) invented.leave(asking);
-      asking = undefined;
+      visit.leave();
       next(error);
     };
     // Callbacks instead of promises: with a cached key and no Redis, the whole hook runs synchronously.
     whenSettled(
-      () => (token === undefined ? undefined : authenticate(token, { mayAsk, address: () => addressOf(request) })),
+      () => {
+        const caller = token === undefined ? undefined : authenticate(token, visit);
+        return caller instanceof Promise ? caller.then((found) => count(visit, found)) : count(visit, caller);
+      },
       done,
-      (caller) => {
-        request.caller = caller;
-        if (countsItself(request)) {
-          done();
-          return;
+      (counted) => {
+        if (counted !== undefined) {
+          if (request.caller === undefined && token !== undefined) invented.note(counted);
+          applyDecision(request, counted);
         }
-        const limited =
-          caller === undefined
-            ? limitsOfAddress(rateLimits, addressOf(request))
-            : limitsOfCaller(rateLimits, countedAs(request, caller), () => addressOf(request));
-        whenSettled(
-          () => countRequest(limiter, limited),
-          done,
-          (counted) => {
-            if (counted !== undefined && caller === undefined && token !== undefined) {
-              invented.note(counted);
-            }
-            if (counted !== undefined) applyDecision(reply, counted);
-            done();
-          },
-        );
+        done();
       },
     );
   };
+}
+
+/** A request whose key is looked up. */
+class Visit implements KeyLookup {
+  readonly request: FastifyRequest;
+  readonly #rateLimits: RateLimits;
+  readonly #guard: UnknownKeyGuard;
+  #admitted: readonly Limited[] | undefined;
+
+  constructor(request: FastifyRequest, rateLimits: RateLimits, guard: UnknownKeyGuard) {
+    this.request = request;
+    this.#rateLimits = rateLimits;
+    this.#guard = guard;
+  }
+
+  mayAsk(): void | Promise<void> {
+    const limited = limitsOfAddress(this.#rateLimits, this.address());
+    const admit = () => {
+      this.#admitted = limited;
+    };
+    const turn = this.#guard.admit(limited);
+    return turn instanceof Promise ? turn.then(admit) : admit();
+  }
+
+  address(): string {
+    return addressOf(this.request);
+  }
+
+  leave(): void {
+    if (this.#admitted !== undefined) this.#guard.leave(this.#admitted);
+    this.#admitted = undefined;
+  }
 }
 
 /** For incoming notifications, such as a wallet provider's: only invalid ones count, against the sender's address. */
@@ -206,16 +228,12 @@ export function createPageGuard({ config, limiter }: DoorOptions): onRequestHook
 }
 
 /** Counts a request that its route counts itself. Does nothing if the request was already counted. */
-export function countInRoute(
-  { config, limiter }: DoorOptions,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): RequestCount {
+export function countInRoute({ config, limiter }: DoorOptions, request: FastifyRequest): RequestCount {
   const count = async (limited: readonly Limited[]) => {
     if (!countsItself(request)) return undefined;
     request.isCounted = true;
     const counted = await countRequest(limiter, limited);
-    if (counted !== undefined) applyDecision(reply, counted);
+    if (counted !== undefined) applyDecision(request, counted);
     return counted;
   };
   return {
@@ -239,14 +257,10 @@ export function countInRoute(
  * Counts a request against its address when it failed before its route could count it, such as one with a malformed
  * body. Returns the 429 if the limit is exceeded.
  */
-export async function countFailedRequest(
-  options: DoorOptions,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Error | undefined> {
+export async function countFailedRequest(options: DoorOptions, request: FastifyRequest): Promise<Error | undefined> {
   if (request.isCounted || !countsItself(request)) return undefined;
   try {
-    await countInRoute(options, request, reply).address();
+    await countInRoute(options, request).address();
     return undefined;
   } catch (error) {
     return error as Error;

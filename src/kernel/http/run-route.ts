@@ -1,24 +1,86 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import type { Secrets } from '../secrets/secrets.ts';
-import { clientAddress } from './client-address.ts';
-import type { IdempotencyClaim, ReceivedRequest, RequestCount, Route } from './define-route.ts';
+import type {
+  Auth,
+  Caller,
+  IdempotencyClaim,
+  ReceivedRequest,
+  RequestCount,
+  Route,
+  RouteRequest,
+} from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { LongAnswers } from './long-answers.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
+import { addressOf } from './request-guards.ts';
 import { requireScope } from './require-scope.ts';
+import { sendJson } from './response-headers.ts';
 import { validate } from './validate.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 /** Hash requests, so that a repeated one is recognised. */
 export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
 
-interface RunParts {
+export interface RunParts {
   readonly streams: EventStreams;
   readonly longAnswers: LongAnswers;
-  readonly count: RequestCount;
   readonly secrets: RequestHashes;
+  readonly publicUrl: () => string;
+  readonly countIn: (request: FastifyRequest) => RequestCount;
+}
+
+/** What a handler gets. Every request makes one, so what few handlers read is made only when it is read. */
+class HandledRequest
+  implements RouteRequest<Auth, z.ZodType | undefined, z.ZodType | undefined, z.ZodType | undefined>
+{
+  readonly body: unknown;
+  readonly query: unknown;
+  readonly params: unknown;
+  readonly idempotency: IdempotencyClaim | undefined;
+  readonly caller: Caller | undefined;
+  readonly requestId: string;
+  readonly #request: FastifyRequest;
+  readonly #countIn: RunParts['countIn'];
+
+  constructor({ spec }: Route, request: FastifyRequest, { secrets, countIn }: RunParts) {
+    this.body = validate('body', spec.body, readBody(spec, request));
+    this.query = spec.query && validate('query', spec.query, parseQuery(request.url));
+    this.params = spec.params && validate('params', spec.params, storable(request.params));
+    this.idempotency = spec.idempotent && readClaim(spec.id, request, this.body, secrets);
+    this.caller = request.caller;
+    this.requestId = request.id;
+    this.#request = request;
+    this.#countIn = countIn;
+  }
+
+  get accept(): string {
+    return this.#request.headers.accept ?? '';
+  }
+
+  get ip(): string {
+    return addressOf(this.#request);
+  }
+
+  get received(): ReceivedRequest {
+    const { method, originalUrl, headers, bytes } = this.#request;
+    return { method, target: originalUrl, headers, body: bytes ?? new Uint8Array() };
+  }
+
+  /** A function of its own, because handlers take it apart from the request. */
+  get header(): (name: string) => string | undefined {
+    const { headers } = this.#request;
+    return (name) => {
+      const value = headers[name];
+      return Array.isArray(value) ? value.join(', ') : value;
+    };
+  }
+
+  get count(): RequestCount {
+    return this.#countIn(this.#request);
+  }
 }
 
 /** One request, top to bottom: check the key, read the request, run the handler, check the answer. */
@@ -26,7 +88,7 @@ export async function runRoute(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  { streams, longAnswers, count, secrets }: RunParts,
+  parts: RunParts,
 ): Promise<FastifyReply> {
   const { spec } = route;
   if (spec.auth === 'key' && request.caller === undefined) {
@@ -34,43 +96,23 @@ export async function runRoute(
   }
   requireScope(spec, request.caller);
 
-  const asked = readRequest(spec, request, secrets);
-  const answer = await route.handle({
-    ...asked,
-    caller: request.caller,
-    requestId: request.id,
-    accept: request.headers.accept ?? '',
-    ip: clientAddress(request.ip, request.socket.remoteAddress),
-    get received() {
-      return asReceived(request);
-    },
-    header: (name: string) => {
-      const value = request.headers[name];
-      return Array.isArray(value) ? value.join(', ') : value;
-    },
-    count,
-  });
+  const answer = await route.handle(new HandledRequest(route, request, parts));
 
-  if ('headers' in answer && answer.headers !== undefined) reply.headers(answer.headers);
-  if ('replayed' in answer) reply.header('Idempotency-Replayed', 'true');
-  if ('stream' in answer) return streams.send(route, answer, request, reply);
-  if ('text' in answer || 'long' in answer) return longAnswers.send(route, answer, request, reply);
+  const headers = 'headers' in answer ? answer.headers : undefined;
+  const isReplay = 'replayed' in answer;
+  if ('body' in answer && headers === undefined && !isReplay) {
+    return sendJson(request, reply, parts.publicUrl(), { status: answer.status, text: checkedJson(route, answer) });
+  }
+  if (headers !== undefined) reply.headers(headers);
+  if (isReplay) reply.header('Idempotency-Replayed', 'true');
+  if ('stream' in answer) return parts.streams.send(route, answer, request, reply);
+  if ('text' in answer || 'long' in answer) return parts.longAnswers.send(route, answer, request, reply);
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }
 
-function readRequest(spec: Route['spec'], request: FastifyRequest, secrets: RequestHashes) {
-  const given = spec.method === 'PATCH' ? request.body : withoutNulls(spec.body, request.body);
-  const body = validate('body', spec.body, given);
-  return {
-    body,
-    query: spec.query && validate('query', spec.query, parseQuery(request.url)),
-    params: spec.params && validate('params', spec.params, storable(request.params)),
-    idempotency: spec.idempotent && readClaim(spec.id, request, body, secrets),
-  };
-}
-
-function asReceived({ method, originalUrl, headers, bytes }: FastifyRequest): ReceivedRequest {
-  return { method, target: originalUrl, headers, body: bytes ?? new Uint8Array() };
+function readBody(spec: Route['spec'], { body, bytes }: FastifyRequest): unknown {
+  const mayHoldNulls = spec.method !== 'PATCH' && bytes?.includes('null') === true;
+  return mayHoldNulls ? withoutNulls(spec.body, body) : body;
 }
 
 /** Our own parsers refuse such text in bodies and queries; Fastify reads the parts of a path. */

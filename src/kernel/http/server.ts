@@ -12,6 +12,7 @@ import { answerClientError } from './listen.ts';
 import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
 import { parseJsonBody, parseUnnamedBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
+import type { Counted } from './rate-limits.ts';
 import {
   type Authenticate,
   addressOf,
@@ -20,39 +21,10 @@ import {
   createApiGuard,
   createPageGuard,
 } from './request-guards.ts';
-import { type RequestHashes, runRoute } from './run-route.ts';
+import { addHeaders } from './response-headers.ts';
+import { type RequestHashes, type RunParts, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 import { createProxyNotice } from './trusted-proxies.ts';
-
-/**
- * Headers of every response. Names are lower case, as Fastify stores them. Pages relax only the content security
- * policy, for their own styles.
- */
-const always = {
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cache-control': 'no-store',
-};
-const overHttps = { 'strict-transport-security': 'max-age=31536000; includeSubDomains' };
-
-/** Any web page may call the API: authorization needs the key in the Authorization header, and there are no cookies. */
-const cors = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers':
-    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, Idempotency-Replayed, Location, Allow, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE',
-};
-
-const api = { ...always, ...cors };
-const apiOverHttps = { ...api, ...overHttps };
-const pageOverHttps = { ...always, ...overHttps };
-
-function headersFor(path: string, publicUrl: string): Readonly<Record<string, string>> {
-  const secure = publicUrl.startsWith('https:');
-  if (path.startsWith('/api')) return secure ? apiOverHttps : api;
-  return secure ? pageOverHttps : always;
-}
 
 function preflightHeaders(allow: string): Readonly<Record<string, string>> {
   return {
@@ -73,6 +45,8 @@ declare module 'fastify' {
     bytes: Buffer | undefined;
     /** The code of the problem in the response. */
     refusedWith: string | undefined;
+    /** What is left of its rate limit, for the response headers. */
+    counted: Counted | undefined;
     /** Whether its route has counted it against a rate limit. */
     isCounted: boolean;
   }
@@ -137,13 +111,16 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('bytes', undefined);
   app.decorateRequest('refusedWith', undefined);
+  app.decorateRequest('counted', undefined);
   app.decorateRequest('isCounted', false);
 
   const noticeProxy = createProxyNotice(config, logger);
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(headersFor(request.url, publicUrl()));
-    reply.header('x-request-id', request.id);
+  app.addHook('onRequest', (request, _reply, done) => {
     noticeProxy(request);
+    done();
+  });
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    addHeaders(request, reply, publicUrl());
     done();
   });
   app.addHook('onRequest', createPageGuard(options));
@@ -166,7 +143,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     });
 
   app.setErrorHandler(async (error, request, reply) => {
-    const problem = toProblem((await countFailedRequest(options, request, reply)) ?? error);
+    const problem = toProblem((await countFailedRequest(options, request)) ?? error);
     request.refusedWith = problem.code;
     if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
     return sendProblem(reply, problem, request.id, publicUrl());
@@ -189,7 +166,8 @@ function registerApi(
   options: ServerOptions,
   ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
 ): void {
-  const { routes, secrets } = options;
+  const { routes, secrets, publicUrl } = options;
+  const parts: RunParts = { ...ways, secrets, publicUrl, countIn: (request) => countInRoute(options, request) };
   api.addHook('onRequest', createApiGuard(options));
   api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
   api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));
@@ -204,8 +182,7 @@ function registerApi(
         method: route.spec.method,
         url: path,
         config: { countsThemselves: route.spec.countsThemselves, countsKeys: route.spec.countsKeys },
-        handler: (request, reply) =>
-          runRoute(route, request, reply, { ...ways, secrets, count: countInRoute(options, request, reply) }),
+        handler: (request, reply) => runRoute(route, request, reply, parts),
       });
     }
     refuseOtherMethods(api, path, group);
@@ -225,6 +202,7 @@ function readWith(parse: (bytes: Buffer, type: string | undefined) => unknown) {
 
 /** Only for the API: pages have relative links. Signatures are checked over the address as it was sent. */
 function withoutTrailingSlash(url: string): string {
+  if (!url.endsWith('/') && !url.includes('/?')) return url;
   return url.startsWith(`${apiPrefix}/`) ? url.replace(/^([^?]*[^/?])\/(?=\?|$)/, '$1') : url;
 }
 

@@ -76,13 +76,11 @@ export function createMemoryLimiter(clock: Clock): RateLimiter {
       log.dropUntil(now - policy.windowMs);
       const allowed = log.size < policy.limit;
       if (allowed) log.push(now);
-      return {
-        allowed,
-        ...outlookOf(log, policy, now),
-        giveBack: () => {
-          if (allowed) log.dropNewest();
-        },
+      const { remaining, resetMs } = outlookOf(log, policy, now);
+      const giveBack = () => {
+        if (allowed) log.dropNewest();
       };
+      return { allowed, remaining, resetMs, giveBack };
     },
     peek(bucket: string, policy: RateLimitPolicy): RateLimitOutlook {
       const now = clock.now();

@@ -29,10 +29,11 @@ async function createTransfer(
   { db, ledger, recipients }: { readonly db: Queryable; readonly ledger: Ledger; readonly recipients: RecipientBook },
   { caller, to, amount, description, idempotency: claim }: TransferRequest,
 ): Promise<CompletedTransfer> {
-  const idempotency = claim && { accountId: caller.accountId, ...claim };
+  const { accountId: senderId, keyId } = caller;
+  const idempotency = claim && { ...claim, accountId: senderId };
   const recipient = recipientOrRefuse(to);
   const recipientId = await recipients.find(recipient);
-  if (recipientId === undefined || recipientId === caller.accountId) {
+  if (recipientId === undefined || recipientId === senderId) {
     // A retry may come after the email or number moved to another account. Replay the first outcome if there is one.
     const earlier = idempotency && (await findEarlier(db, idempotency));
     if (earlier !== undefined) return completeOrRefuse(earlier);
@@ -40,11 +41,9 @@ async function createTransfer(
     throw transferErrors.recipient_not_found(explainNotFound(recipient));
   }
 
-  const outcome = await ledger.post({
-    ...transferPosting({ senderId: caller.accountId, recipientId, amount, keyId: caller.keyId, description }),
-    ...(idempotency !== undefined && { idempotency }),
-  });
-  return completeOrRefuse(outcome);
+  return completeOrRefuse(
+    await ledger.post(transferPosting({ senderId, recipientId, amount, keyId, description, idempotency })),
+  );
 }
 
 function describeTransfer({ id, amount, fee }: Posted) {
@@ -182,7 +181,8 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
         description: body.description,
         idempotency,
       });
-      return { ...ok(describeTransfer(posting)), ...(replayed && { replayed }) };
+      const answer = ok(describeTransfer(posting));
+      return replayed ? { ...answer, replayed } : answer;
     },
   );
 }

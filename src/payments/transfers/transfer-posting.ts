@@ -1,7 +1,7 @@
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { postingRefusal } from '../../ledger/balance-errors.ts';
 import { describeMoney, type EventType, jsonAmount, type PartyOf } from '../../ledger/event-types.ts';
-import type { Outcome, Posted, Posting } from '../../ledger/posting.ts';
+import type { IdempotencyScope, Outcome, Posted, Posting } from '../../ledger/posting.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { transferFee } from '../../money/fees.ts';
 import { transferErrors } from './errors.ts';
@@ -31,10 +31,12 @@ export interface Payment {
   readonly amount: Amount;
   readonly keyId: string;
   readonly description: string | undefined;
+  readonly idempotency?: IdempotencyScope | undefined;
 }
 
 /** The posting for every payment between two users, whether a transfer or a paid invoice. */
-export function transferPosting({ senderId, recipientId, amount, keyId, description }: Payment): Posting {
+export function transferPosting(payment: Payment): Posting {
+  const { senderId, recipientId, amount, keyId, description, idempotency } = payment;
   const { asset } = amount;
   const fee = transferFee(amount);
   return {
@@ -51,7 +53,8 @@ export function transferPosting({ senderId, recipientId, amount, keyId, descript
     keyId,
     senderEvent: 'payment.sent',
     recipientEvent: 'payment.received',
-    ...(description !== undefined && { description }),
+    description,
+    idempotency,
   };
 }
 
