@@ -114,28 +114,40 @@ export interface BatcherOptions {
 
 /**
  * While a batch commits, arriving postings gather into the next one. There is no timer: a posting that finds a free
- * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn.
+ * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn. When the
+ * last batch was a lone posting, one that finds the ledger idle leaves at once.
  */
 export function createBatcher({ pool, logger, known, limits: given, onBatch }: BatcherOptions): Batcher {
   const limits = { ...defaultLimits, ...given };
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let scheduled = false;
+  let lastSize = 0;
   let stopped = false;
   let onIdle = () => {};
 
   function schedule(): void {
     if (scheduled || waiting.length === 0 || inFlight >= limits.batchesInFlight) return;
+    if (inFlight === 0 && lastSize === 1) {
+      leave();
+      return;
+    }
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
-      inFlight++;
-      void answer(takeBatch()).finally(() => {
-        inFlight--;
-        schedule();
-        if (waiting.length === 0 && inFlight === 0) onIdle();
-      });
+      leave();
       schedule();
+    });
+  }
+
+  function leave(): void {
+    const batch = takeBatch();
+    inFlight++;
+    lastSize = batch.length;
+    void answer(batch).finally(() => {
+      inFlight--;
+      schedule();
+      if (waiting.length === 0 && inFlight === 0) onIdle();
     });
   }
 
