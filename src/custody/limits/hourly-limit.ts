@@ -143,17 +143,14 @@ async function addUp(db: Database): Promise<SentBefore> {
   return { moment, value: await readLeft(db, { until: moment }) };
 }
 
-interface Wish {
-  readonly perHour: bigint;
-  readonly value: bigint;
-  readonly before: SentBefore;
-}
-
 /**
  * Whether the amount fits below the hourly limit. Call it under the lock. Everything is summed up again only when the
  * earlier total leaves doubt.
  */
-export async function fitsHourlyLimit(tx: Transaction, { perHour, value, before }: Wish): Promise<boolean> {
+export async function fitsHourlyLimit(
+  tx: Transaction,
+  { perHour, value, before }: { readonly perHour: bigint; readonly value: bigint; readonly before: SentBefore },
+): Promise<boolean> {
   const since = await readLeft(tx, { after: before.moment });
   if (before.value + since + value <= perHour) return true;
   return (await readSentWithinHour(tx)) + value <= perHour;
