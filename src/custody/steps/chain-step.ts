@@ -1,8 +1,10 @@
 import type { Hex } from 'viem';
 import type { Network, Networks } from '../../chains/network.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 
@@ -11,6 +13,14 @@ export interface ChainStepParts {
   readonly networks: Networks;
   readonly provider: WalletProvider;
   readonly checkpoint?: Checkpoint | undefined;
+}
+
+/** For a saga that posts, and that may wait for the treasury's tokens. */
+export interface SagaParts extends ChainStepParts {
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+  /** How long a step that is first and short holds up the line before others may pass. */
+  readonly passAfterMs?: number;
 }
 
 /** Throws while the operator has disabled the chain: the saga waits until it is back. */

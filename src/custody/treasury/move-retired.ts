@@ -1,21 +1,15 @@
 import { z } from 'zod';
 import { tokenAbi } from '../../chains/abi.ts';
-import type { Network, Networks } from '../../chains/network.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Network } from '../../chains/network.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { isWalletBusy } from '../steps/chain-step.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { isWalletBusy, type SagaParts } from '../steps/chain-step.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { beginHouseMove, type NewHouseMove } from './house-move.ts';
 
-export interface MoveParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  readonly logger: Logger;
-  readonly checkpoint?: Checkpoint | undefined;
-}
+export type MoveParts = Pick<SagaParts, 'db' | 'networks' | 'logger' | 'checkpoint'>;
 
 const moveRetired = defineJob({ name: 'move_retired', payload: z.unknown(), maxAttempts: 1 });
 

@@ -1,32 +1,19 @@
 import { getAddress, type Hex } from 'viem';
-import type { Networks } from '../../chains/network.ts';
 import type { Screening } from '../../custody/limits/allow-list.ts';
-import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
+import { type ChainStep, findStep, type SagaParts } from '../../custody/steps/chain-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { WalletProvider } from '../../custody/wallets/provider.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { describeMoney, detailsOf, type EventType, jsonAmount } from '../../ledger/event-types.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import { type Amount, amountOf, type Stored, subtract } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import type { WithdrawalStatus } from './saga.ts';
 
-export interface WithdrawalSagaParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
-  readonly provider: WalletProvider;
+export interface WithdrawalSagaParts extends SagaParts {
   readonly screening: Screening;
-  readonly logger: Logger;
-  readonly checkpoint?: Checkpoint | undefined;
   /** The hourly limit in millionths of a USDC; undefined means no limit. */
   readonly perHour?: bigint | undefined;
-  /** See serveLiquidity. */
-  readonly passAfterMs?: number;
 }
 
 export const withdrawalEvents: readonly EventType[] = [
