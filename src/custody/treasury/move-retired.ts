@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { tokenAbi } from '../../chains/abi.ts';
-import type { Network } from '../../chains/network.ts';
+import { type Network, tokenBalance } from '../../chains/network.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
@@ -54,12 +53,7 @@ async function beginMovesOf(parts: MoveParts, wallet: HouseWallet): Promise<void
   if (network === undefined || (await isWalletBusy(parts.db, wallet.id))) return;
   let holdsTokens = false;
   for (const token of network.tokens) {
-    const atomic = await network.client.readContract({
-      address: token.address,
-      abi: tokenAbi,
-      functionName: 'balanceOf',
-      args: [wallet.address],
-    });
+    const atomic = await tokenBalance(network, token, wallet.address);
     if (atomic === 0n) continue;
     holdsTokens = true;
     await begin(parts, wallet, { token, atomic });
