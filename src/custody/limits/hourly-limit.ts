@@ -5,15 +5,8 @@ import { amountOf, toDecimalText, toJsonNumber } from '../../money/amount.ts';
 import { limitErrors } from './errors.ts';
 import type { OutgoingLimits } from './outgoing-limits.ts';
 
-/** What an account has sent outside within 24 hours, in millionths of a USDC. */
-interface DailyUse {
-  /** Undefined means no limit. */
-  readonly limit: bigint | undefined;
-  readonly used: bigint;
-  readonly left: bigint | undefined;
-}
-
-export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, accountId: bigint): Promise<DailyUse> {
+/** What an account has sent outside within 24 hours, in millionths of a USDC. An undefined limit means none. */
+export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, accountId: bigint) {
   const { tier, used } = onlyRow(
     await db.query<{ tier: Caller['tier']; used: bigint }>(
       `SELECT tier, (SELECT coalesce(sum(value), 0) FROM (${sentWithinDay}) sent) AS used FROM accounts WHERE id = $1`,
@@ -22,7 +15,7 @@ export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, ac
   );
   const limit = perDay[tier];
   const left = limit === undefined ? undefined : limit - used;
-  return { limit, used: used, left: left === undefined || left > 0n ? left : 0n };
+  return { limit, used, left: left === undefined || left > 0n ? left : 0n };
 }
 
 /**
@@ -117,7 +110,6 @@ export interface SentBefore {
   readonly value: bigint;
 }
 
-/** In milliseconds. */
 const knownForMs = 30_000;
 
 const known = new WeakMap<Database, { readonly readAt: number; readonly before: Promise<SentBefore> }>();
@@ -156,13 +148,7 @@ export async function fitsHourlyLimit(
   return (await readSentWithinHour(tx)) + value <= perHour;
 }
 
-interface Span {
-  /** Default: an hour ago. */
-  readonly after?: string;
-  /** Default: now. */
-  readonly until?: string;
-}
-
-async function readLeft(db: Queryable, { after, until = 'infinity' }: Span): Promise<bigint> {
+async function readLeft(db: Queryable, span: { readonly after?: string; readonly until?: string }): Promise<bigint> {
+  const { after, until = 'infinity' } = span;
   return onlyRow(await db.query<{ value: bigint }>(sentBetween, [after ?? null, until])).value;
 }
