@@ -30,6 +30,9 @@ export function requireNetwork(networks: Networks, chain: ChainId): Network {
   return network;
 }
 
+/** The step of a saga, by its name. */
+export type StepName = Pick<ChainStep, 'sagaId' | 'step'>;
+
 /** One transaction that a saga requests from the wallet provider. */
 export interface ChainStep {
   /** The idempotency key at the provider. */
@@ -59,10 +62,7 @@ export interface ChainStep {
  */
 type ChainStepState = 'waiting' | 'ready' | 'asked' | 'taken' | 'confirmed' | 'failed';
 
-export async function findStep(
-  db: Queryable,
-  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
-): Promise<ChainStep | undefined> {
+export async function findStep(db: Queryable, { sagaId, step }: StepName): Promise<ChainStep | undefined> {
   const { rows } = await db.query<ChainStep>(`${select} WHERE saga_id = $1 AND step = $2`, [sagaId, step]);
   return rows[0];
 }

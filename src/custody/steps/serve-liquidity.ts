@@ -1,5 +1,4 @@
-import { tokenAbi } from '../../chains/abi.ts';
-import { type Network, type Token, tokenOf } from '../../chains/network.ts';
+import { type Network, type Token, tokenBalance, tokenOf } from '../../chains/network.ts';
 import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import { tryLockUntilCommit } from '../../kernel/db/locks.ts';
 import { wakeSagas } from '../../kernel/sagas/wake-saga.ts';
@@ -7,7 +6,7 @@ import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';
-import { type ChainStep, findStep, type SagaParts } from './chain-step.ts';
+import { findStep, type SagaParts, type StepName } from './chain-step.ts';
 
 /** How often the first in line checks the treasury. */
 const patienceMs = 2_000;
@@ -18,7 +17,7 @@ const behindMs = 30_000;
 /** Waits in line for the treasury's tokens. The first in line serves all. Undefined when the step has its tokens. */
 export async function awaitLiquidity(
   parts: LiquidityParts,
-  which: Pick<ChainStep, 'sagaId' | 'step'>,
+  which: StepName,
   line: Line,
 ): Promise<{ readonly lookAgainInMs: number; readonly waitsFor: string } | undefined> {
   const { db } = parts;
@@ -90,14 +89,9 @@ async function withFreeTokens<Result>(
   });
 }
 
-export async function balanceOf({ client }: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
+export async function balanceOf(network: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
   try {
-    return await client.readContract({
-      address: token.address,
-      abi: tokenAbi,
-      functionName: 'balanceOf',
-      args: [address],
-    });
+    return await tokenBalance(network, token, address);
   } catch (cause) {
     throw new ProviderError('The chain does not answer.', { retryable: true, code: 'chain_unreachable', cause });
   }

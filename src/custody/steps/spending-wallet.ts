@@ -5,8 +5,8 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
-import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater, type StepName } from './advance-saga.ts';
-import { type ChainStepParts, findStep, type SagaParts } from './chain-step.ts';
+import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater } from './advance-saga.ts';
+import { type ChainStepParts, findStep, type SagaParts, type StepName } from './chain-step.ts';
 import type { NewStep } from './plan-step.ts';
 import { type StepProgress, takeStep } from './take-step.ts';
 

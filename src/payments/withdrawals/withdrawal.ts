@@ -1,6 +1,6 @@
 import { getAddress, type Hex } from 'viem';
 import type { Screening } from '../../custody/limits/allow-list.ts';
-import { type ChainStep, findStep, type SagaParts } from '../../custody/steps/chain-step.ts';
+import { findStep, type SagaParts, type StepName } from '../../custody/steps/chain-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
@@ -86,7 +86,7 @@ export function isNative({ chain, net }: Pick<Withdrawal, 'chain' | 'net'>): boo
 }
 
 /** Native coin that one step leaves in this wallet is spent by the next step from the same wallet. */
-export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' | 'step'>): Promise<HouseWallet> {
+export async function stepWallet(db: Queryable, step: StepName): Promise<HouseWallet> {
   const { walletId } = (await findStep(db, step)) ?? { walletId: null };
   const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);
   if (wallet === undefined) throw new Error(`${step.sagaId} has no wallet to ${step.step} from`);
