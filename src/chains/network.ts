@@ -1,4 +1,4 @@
-import { createPublicClient, defineChain, fallback, type PublicClient, type Transport } from 'viem';
+import { createPublicClient, defineChain, fallback, type Hex, type PublicClient, type Transport } from 'viem';
 import {
   type Asset,
   assetIds,
@@ -9,7 +9,7 @@ import {
   homeChain,
   isCurrency,
 } from '../money/catalogue.ts';
-import { multicallAddress } from './abi.ts';
+import { multicallAddress, tokenAbi } from './abi.ts';
 import { type FeeCeiling, usualCeiling } from './gas-fee-ceiling.ts';
 import { redactingHttp } from './redacting-transport.ts';
 import { joinWitnesses, type Witness } from './witness.ts';
@@ -149,6 +149,10 @@ function reviewOrder(urls: readonly string[], witness: Witness): readonly string
   const isOther = (url: string) => witness(url) !== undefined && witness(url) !== witness(first);
   if (!urls.some(isOther)) return undefined;
   return [...urls.filter(isOther).toReversed(), ...urls.filter((url) => !isOther(url))];
+}
+
+export function tokenBalance({ client }: Network, { address }: Token, owner: Hex): Promise<bigint> {
+  return client.readContract({ address, abi: tokenAbi, functionName: 'balanceOf', args: [owner] });
 }
 
 /** The same chain once per host, each asked without fallback. */

@@ -5,15 +5,8 @@ import { amountOf, toDecimalText, toJsonNumber } from '../../money/amount.ts';
 import { limitErrors } from './errors.ts';
 import type { OutgoingLimits } from './outgoing-limits.ts';
 
-/** What an account has sent outside within 24 hours, in millionths of a USDC. */
-interface DailyUse {
-  /** Undefined means no limit. */
-  readonly limit: bigint | undefined;
-  readonly used: bigint;
-  readonly left: bigint | undefined;
-}
-
-export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, accountId: bigint): Promise<DailyUse> {
+/** What an account has sent outside within 24 hours, in millionths of a USDC. An undefined limit means none. */
+export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, accountId: bigint) {
   const { tier, used } = onlyRow(
     await db.query<{ tier: Caller['tier']; used: bigint }>(
       `SELECT tier, (SELECT coalesce(sum(value), 0) FROM (${sentWithinDay}) sent) AS used FROM accounts WHERE id = $1`,
@@ -22,7 +15,7 @@ export async function readDailyUse(db: Queryable, { perDay }: OutgoingLimits, ac
   );
   const limit = perDay[tier];
   const left = limit === undefined ? undefined : limit - used;
-  return { limit, used: used, left: left === undefined || left > 0n ? left : 0n };
+  return { limit, used, left: left === undefined || left > 0n ? left : 0n };
 }
 
 /**
@@ -117,7 +110,6 @@ export interface SentBefore {
   readonly value: bigint;
 }
 
-/** In milliseconds. */
 const knownForMs = 30_000;
 
 const known = new WeakMap<Database, { readonly readAt: number; readonly before: Promise<SentBefore> }>();
@@ -143,29 +135,20 @@ async function addUp(db: Database): Promise<SentBefore> {
   return { moment, value: await readLeft(db, { until: moment }) };
 }
 
-interface Wish {
-  readonly perHour: bigint;
-  readonly value: bigint;
-  readonly before: SentBefore;
-}
-
 /**
  * Whether the amount fits below the hourly limit. Call it under the lock. Everything is summed up again only when the
  * earlier total leaves doubt.
  */
-export async function fitsHourlyLimit(tx: Transaction, { perHour, value, before }: Wish): Promise<boolean> {
+export async function fitsHourlyLimit(
+  tx: Transaction,
+  { perHour, value, before }: { readonly perHour: bigint; readonly value: bigint; readonly before: SentBefore },
+): Promise<boolean> {
   const since = await readLeft(tx, { after: before.moment });
   if (before.value + since + value <= perHour) return true;
   return (await readSentWithinHour(tx)) + value <= perHour;
 }
 
-interface Span {
-  /** Default: an hour ago. */
-  readonly after?: string;
-  /** Default: now. */
-  readonly until?: string;
-}
-
-async function readLeft(db: Queryable, { after, until = 'infinity' }: Span): Promise<bigint> {
+async function readLeft(db: Queryable, span: { readonly after?: string; readonly until?: string }): Promise<bigint> {
+  const { after, until = 'infinity' } = span;
   return onlyRow(await db.query<{ value: bigint }>(sentBetween, [after ?? null, until])).value;
 }

@@ -92,15 +92,7 @@ async function findLag({ lagBlocks = 500 }: ReconcileParts, network: Network, re
 }
 
 /** Sagas that are in one state for longer than it may take. States that wait for the operator have no limit. */
-async function findStuck({
-  db,
-  sagas,
-  laterMs,
-}: {
-  readonly db: Database;
-  readonly sagas: readonly Saga[];
-  readonly laterMs?: number;
-}): Promise<string[]> {
+async function findStuck({ db, sagas, laterMs }: ReconcileParts): Promise<string[]> {
   const stuck = (await listOpenSagas(db, sagas, { laterMs })).filter((one) => one.stuck);
   return stuck.map(
     ({ saga, id, about, status, since, waitsFor }) =>

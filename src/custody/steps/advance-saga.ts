@@ -1,9 +1,9 @@
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { changeState, type StateChange } from '../../kernel/sagas/change-state.ts';
 import type { Saga } from '../../kernel/sagas/define-saga.ts';
 import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
-import { type ChainStep, type ChainStepParts, listSteps } from './chain-step.ts';
+import { type ChainStep, type ChainStepParts, listSteps, type SagaParts, type StepName } from './chain-step.ts';
 import { dropStep, type NewStep, planStep } from './plan-step.ts';
 import { settleStep } from './settle-step.ts';
 import type { StepEnd } from './take-step.ts';
@@ -29,11 +29,6 @@ export async function countAttempts(
 export function retryLater(time: number, waitsFor: string) {
   const lookAgainInMs = Math.min(pauseMs.most, pauseMs.first * 2 ** Math.min(time - 1, 16));
   return { lookAgainInMs, waitsFor, isTrouble: true } as const;
-}
-
-export interface StepName {
-  readonly sagaId: string;
-  readonly step: string;
 }
 
 /** A step and how it has ended. */
@@ -81,7 +76,7 @@ export async function advanceSaga<State extends string>(
  * settled it.
  */
 export async function planRetry(
-  { db, ledger }: { readonly db: Database; readonly ledger: Ledger },
+  { db, ledger }: Pick<SagaParts, 'db' | 'ledger'>,
   { end, ...failed }: EndedStep,
   retry: (tx: Transaction) => Promise<NewStep>,
 ): Promise<void> {

@@ -1,8 +1,10 @@
 import type { Hex } from 'viem';
 import type { Network, Networks } from '../../chains/network.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Logger } from '../../kernel/log/logger.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { WalletProvider } from '../wallets/provider.ts';
 
@@ -13,12 +15,23 @@ export interface ChainStepParts {
   readonly checkpoint?: Checkpoint | undefined;
 }
 
+/** For a saga that posts, and that may wait for the treasury's tokens. */
+export interface SagaParts extends ChainStepParts {
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+  /** How long a step that is first and short holds up the line before others may pass. */
+  readonly passAfterMs?: number;
+}
+
 /** Throws while the operator has disabled the chain: the saga waits until it is back. */
 export function requireNetwork(networks: Networks, chain: ChainId): Network {
   const network = networks.get(chain);
   if (network === undefined) throw new Error(`${chain} is switched off`);
   return network;
 }
+
+/** The step of a saga, by its name. */
+export type StepName = Pick<ChainStep, 'sagaId' | 'step'>;
 
 /** One transaction that a saga requests from the wallet provider. */
 export interface ChainStep {
@@ -49,10 +62,7 @@ export interface ChainStep {
  */
 type ChainStepState = 'waiting' | 'ready' | 'asked' | 'taken' | 'confirmed' | 'failed';
 
-export async function findStep(
-  db: Queryable,
-  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
-): Promise<ChainStep | undefined> {
+export async function findStep(db: Queryable, { sagaId, step }: StepName): Promise<ChainStep | undefined> {
   const { rows } = await db.query<ChainStep>(`${select} WHERE saga_id = $1 AND step = $2`, [sagaId, step]);
   return rows[0];
 }

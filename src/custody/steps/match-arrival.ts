@@ -3,7 +3,7 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { type AccountId, houseAccount } from '../../ledger/account-id.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
-import type { ChainStep } from './chain-step.ts';
+import type { ChainStep, StepName } from './chain-step.ts';
 import { hasUnexplainedTransactions } from './unknown-calls.ts';
 
 /** A payment by authorization, and the account to credit. */
@@ -135,10 +135,7 @@ export async function noteArrival(
 }
 
 /** The transaction that would have caused the arrivals is undone. */
-export async function endArrivals(
-  tx: Transaction,
-  { sagaId, step }: { readonly sagaId: string; readonly step: string },
-): Promise<void> {
+export async function endArrivals(tx: Transaction, { sagaId, step }: StepName): Promise<void> {
   await tx.query(
     `UPDATE chain_step_arrivals e SET ended_at = clock_timestamp() FROM chain_steps s
       WHERE s.id = e.step_id AND s.saga_id = $1 AND s.step = $2 AND e.arrived_at IS NULL AND e.ended_at IS NULL`,
@@ -149,7 +146,7 @@ export async function endArrivals(
 /** The step has brought nothing of an asset that was possible but not certain. */
 export async function dropArrival(
   tx: Transaction,
-  { sagaId, step, asset }: { readonly sagaId: string; readonly step: string; readonly asset: Asset },
+  { sagaId, step, asset }: StepName & { readonly asset: Asset },
 ): Promise<void> {
   await tx.query(
     `DELETE FROM chain_step_arrivals e USING chain_steps s
@@ -161,7 +158,7 @@ export async function dropArrival(
 /** Sets a proof that becomes known after planning, such as the nonce of a CCTP message. */
 export async function nameProof(
   tx: Transaction,
-  { sagaId, step, asset, proof }: { sagaId: string; step: string; asset: Asset; proof: string },
+  { sagaId, step, asset, proof }: StepName & { readonly asset: Asset; readonly proof: string },
 ): Promise<void> {
   await tx.query(
     `UPDATE chain_step_arrivals e SET proof = $4 FROM chain_steps s

@@ -6,7 +6,7 @@ import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
 import type { UserWallet } from '../wallets/user-wallets.ts';
-import type { ChainStep } from './chain-step.ts';
+import type { StepName } from './chain-step.ts';
 
 /** Tokens that a step takes from its wallet. */
 interface Leaving {
@@ -89,18 +89,12 @@ export async function planStep(tx: Transaction, planned: NewStep): Promise<void>
 }
 
 /** Only for steps that were never submitted: the database refuses others. */
-export async function dropStep(
-  tx: Transaction,
-  { sagaId, step }: { readonly sagaId: string; readonly step: string },
-): Promise<void> {
+export async function dropStep(tx: Transaction, { sagaId, step }: StepName): Promise<void> {
   await tx.query('DELETE FROM chain_steps WHERE saga_id = $1 AND step = $2', [sagaId, step]);
 }
 
 /** Part of the commit before a signed authorization is shown to its recipient: from then on the recipient may use it. */
-export async function markSignatureShown(
-  tx: Transaction,
-  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
-): Promise<void> {
+export async function markSignatureShown(tx: Transaction, { sagaId, step }: StepName): Promise<void> {
   await tx.query(
     `UPDATE chain_steps SET state = 'asked', asked_at = coalesce(asked_at, clock_timestamp())
       WHERE saga_id = $1 AND step = $2 AND state = 'ready'`,

@@ -1,14 +1,12 @@
-import { tokenAbi } from '../../chains/abi.ts';
-import { type Network, type Networks, type Token, tokenOf } from '../../chains/network.ts';
-import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { type Network, type Token, tokenBalance, tokenOf } from '../../chains/network.ts';
+import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import { tryLockUntilCommit } from '../../kernel/db/locks.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
 import { wakeSagas } from '../../kernel/sagas/wake-saga.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';
-import { type ChainStep, findStep } from './chain-step.ts';
+import { findStep, type SagaParts, type StepName } from './chain-step.ts';
 
 /** How often the first in line checks the treasury. */
 const patienceMs = 2_000;
@@ -19,7 +17,7 @@ const behindMs = 30_000;
 /** Waits in line for the treasury's tokens. The first in line serves all. Undefined when the step has its tokens. */
 export async function awaitLiquidity(
   parts: LiquidityParts,
-  which: Pick<ChainStep, 'sagaId' | 'step'>,
+  which: StepName,
   line: Line,
 ): Promise<{ readonly lookAgainInMs: number; readonly waitsFor: string } | undefined> {
   const { db } = parts;
@@ -34,13 +32,7 @@ export async function awaitLiquidity(
   return { lookAgainInMs, waitsFor: `${line.asset} to reach the treasury` };
 }
 
-export interface LiquidityParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  readonly logger: Logger;
-  /** How long a step that is first and short holds up the line before others may pass. */
-  readonly passAfterMs?: number;
-}
+type LiquidityParts = Pick<SagaParts, 'db' | 'networks' | 'logger' | 'passAfterMs'>;
 
 /** The steps that wait for the treasury's tokens of one asset on one chain. */
 export interface Line {
@@ -61,48 +53,48 @@ export async function serveLiquidity(
   parts: LiquidityParts,
   { chain, asset, caller }: Line & { readonly caller?: string },
 ): Promise<void> {
-  const { db, networks, logger, passAfterMs = 3 * 60_000 } = parts;
-  const network = networks.get(chain);
-  const token = network && tokenOf(network, asset);
-  if (network === undefined || token === undefined) return;
-  const treasury = await houseWallet(db, 'treasury', chain);
-  const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
-  const held = await balanceOf(network, token, treasury);
-  const passed = await db.transaction(async (tx) => {
-    // The process that holds the lock serves everybody.
-    if (!(await tryLockLine(tx, { chain, asset }))) return [];
-    // A treasury that is being retired pays nothing more.
-    const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
-      treasury.id,
-    ]);
-    if (rows.length === 0) return [];
-    const free = held - (await promisedSince(tx, treasury.id, asset, now));
-    return serveQueue(tx, { chain, asset, treasury, free, passAfterMs, caller });
-  });
-  for (const { saga, sagaId: id, atomic } of passed) {
-    logger.error(
+  const { passAfterMs = 3 * 60_000 } = parts;
+  const passed = await withFreeTokens(parts, { chain, asset }, (tx, treasury, free) =>
+    serveQueue(tx, { chain, asset, treasury, free, passAfterMs, caller }),
+  );
+  for (const { saga, sagaId: id, atomic } of passed ?? []) {
+    parts.logger.error(
       { chain, saga, id },
       `there is not enough for ${toDecimalText(amountOf(asset, atomic))} ${asset}: later steps are served first`,
     );
   }
 }
 
-export async function balanceOf({ client }: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
+/** The work runs in one transaction, unless another process holds the line's lock: that one serves everybody. */
+async function withFreeTokens<Result>(
+  { db, networks }: Pick<LiquidityParts, 'db' | 'networks'>,
+  { chain, asset }: Line,
+  work: (tx: Transaction, treasury: HouseWallet, free: bigint) => Promise<Result>,
+): Promise<Result | undefined> {
+  const network = networks.get(chain);
+  const token = network && tokenOf(network, asset);
+  if (network === undefined || token === undefined) return undefined;
+  const treasury = await houseWallet(db, 'treasury', chain);
+  const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
+  const held = await balanceOf(network, token, treasury);
+  return db.transaction(async (tx) => {
+    // One at a time per chain and asset, so that no token is set aside twice.
+    if (!(await tryLockUntilCommit(tx, { kind: 'liquidity', of: `${chain} ${asset}` }))) return undefined;
+    // A treasury that is being retired pays nothing more.
+    const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
+      treasury.id,
+    ]);
+    if (rows.length === 0) return undefined;
+    return work(tx, treasury, held - (await promisedSince(tx, treasury.id, asset, now)));
+  });
+}
+
+export async function balanceOf(network: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
   try {
-    return await client.readContract({
-      address: token.address,
-      abi: tokenAbi,
-      functionName: 'balanceOf',
-      args: [address],
-    });
+    return await tokenBalance(network, token, address);
   } catch (cause) {
     throw new ProviderError('The chain does not answer.', { retryable: true, code: 'chain_unreachable', cause });
   }
-}
-
-/** One at a time per chain and asset, so that no token is set aside twice. */
-async function tryLockLine(tx: Transaction, { chain, asset }: Line): Promise<boolean> {
-  return tryLockUntilCommit(tx, { kind: 'liquidity', of: `${chain} ${asset}` });
 }
 
 /** Tokens that steps have promised, or have settled since the balance was read: those may still be part of it. */
@@ -229,24 +221,11 @@ export async function isLiquidityNeeded(db: Queryable, chain: ChainId, asset: As
  * planning a step in the same commit.
  */
 export async function takeSpare(
-  { db, networks }: { readonly db: Database; readonly networks: Networks },
+  parts: Pick<LiquidityParts, 'db' | 'networks'>,
   line: Line,
   plan: (tx: Transaction, treasury: HouseWallet, spare: bigint) => Promise<void>,
 ): Promise<void> {
-  const { chain, asset } = line;
-  const network = networks.get(chain);
-  const token = network && tokenOf(network, asset);
-  if (network === undefined || token === undefined) return;
-  const treasury = await houseWallet(db, 'treasury', chain);
-  const { now } = onlyRow(await db.query<{ now: Date }>('SELECT clock_timestamp() AS now'));
-  const held = await balanceOf(network, token, treasury);
-  await db.transaction(async (tx) => {
-    if (!(await tryLockLine(tx, line)) || (await isLiquidityNeeded(tx, chain, asset))) return;
-    const { rows } = await tx.query('SELECT FROM house_wallets WHERE id = $1 AND retired_at IS NULL FOR SHARE', [
-      treasury.id,
-    ]);
-    if (rows.length === 0) return;
-    const spare = held - (await promisedSince(tx, treasury.id, asset, now));
-    if (spare > 0n) await plan(tx, treasury, spare);
+  await withFreeTokens(parts, line, async (tx, treasury, spare) => {
+    if (spare > 0n && !(await isLiquidityNeeded(tx, line.chain, line.asset))) await plan(tx, treasury, spare);
   });
 }

@@ -2,18 +2,14 @@ import type { Transaction } from '../../kernel/db/database.ts';
 import { gasSpent, type Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
 import { askedElsewhere, type Refused } from './ask-provider.ts';
-import type { ChainStep } from './chain-step.ts';
+import type { ChainStep, StepName } from './chain-step.ts';
 import type { StepEnd } from './take-step.ts';
 
 /**
  * Records the end of a step in the saga's commit, and releases what it had set aside. Answers the posting of its gas, for the saga to post
  * in the same commit. Undefined when another process has settled the step.
  */
-export async function settleStep(
-  tx: Transaction,
-  which: Pick<ChainStep, 'sagaId' | 'step'>,
-  end: StepEnd,
-): Promise<Posting[] | undefined> {
+export async function settleStep(tx: Transaction, which: StepName, end: StepEnd): Promise<Posting[] | undefined> {
   const { sagaId, step } = which;
   if (end.state === 'failed' && end.refusal !== undefined) await requireRefused(tx, which, end.refusal);
   const { rows } = await tx.query<Pick<ChainStep, 'id' | 'chain'> & { ofUser: boolean }>(
@@ -58,7 +54,7 @@ export async function settleStep(
  */
 async function requireRefused(
   tx: Transaction,
-  { sagaId, step }: Pick<ChainStep, 'sagaId' | 'step'>,
+  { sagaId, step }: StepName,
   { unansweredAt }: Pick<Refused, 'unansweredAt'>,
 ): Promise<void> {
   const { rows } = await tx.query<{ refused: boolean }>(

@@ -1,14 +1,12 @@
 import { encodeFunctionData, type Hex } from 'viem';
 import { allowanceAbi } from '../../chains/abi.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
-import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater, type StepName } from './advance-saga.ts';
-import { type ChainStepParts, findStep } from './chain-step.ts';
+import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater } from './advance-saga.ts';
+import { type ChainStepParts, findStep, type SagaParts, type StepName } from './chain-step.ts';
 import type { NewStep } from './plan-step.ts';
 import { type StepProgress, takeStep } from './take-step.ts';
 
@@ -78,17 +76,12 @@ function stepToReturn(
   return { saga, ...returnStep(sagaId, attempt), chain, wallet, leaves };
 }
 
-interface ReturnParts extends ChainStepParts {
-  readonly ledger: Ledger;
-  readonly logger: Logger;
-}
-
 /**
  * Revokes the approval and returns the tokens. The treasury needs them, so a refused transfer is retried until it succeeds. Answers what
  * the saga waits for, or the steps to settle.
  */
 export async function returnTokens(
-  parts: ReturnParts,
+  parts: SagaParts,
   spending: Spending,
 ): Promise<Exclude<SagaStep, string> | { readonly ended: readonly EndedStep[] }> {
   const { db, logger } = parts;

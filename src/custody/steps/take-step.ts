@@ -5,7 +5,7 @@ import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.
 import { ProviderError, type WalletProvider } from '../wallets/provider.ts';
 import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
 import { askProvider, type ProviderRequest, type Refused } from './ask-provider.ts';
-import { type ChainStep, type ChainStepParts, findStep } from './chain-step.ts';
+import { type ChainStep, type ChainStepParts, findStep, type StepName } from './chain-step.ts';
 
 /** How a step has ended. The saga settles the step and posts the consequences in one commit. */
 export type StepEnd =
@@ -38,7 +38,7 @@ const patienceMs = 2_000;
  */
 export async function takeStep(
   parts: ChainStepParts,
-  which: Pick<ChainStep, 'sagaId' | 'step'>,
+  which: StepName,
   request: (wallet: HouseWallet | UserWallet) => ProviderRequest,
   beforeAsking?: (tx: Transaction) => Promise<void>,
 ): Promise<StepProgress> {

@@ -17,17 +17,14 @@ export async function hasUnexplainedTransactions(
   return rows.length > 0;
 }
 
-export interface CallsOf {
-  readonly chain: ChainId;
-  readonly wallet: Hex;
-  readonly contract: Hex;
-}
-
 /**
  * The calls of a wallet to a contract that no step explains yet. After a restore from a backup a step takes its terms from there: only the
  * same bytes can be recognised as paid.
  */
-export async function unexplainedCalls(db: Queryable, { chain, wallet, contract }: CallsOf): Promise<readonly Hex[]> {
+export async function unexplainedCalls(
+  db: Queryable,
+  { chain, wallet, contract }: { readonly chain: ChainId; readonly wallet: Hex; readonly contract: Hex },
+): Promise<readonly Hex[]> {
   const { rows } = await db.query<{ data: Hex }>(
     `SELECT '0x' || encode(data, 'hex') AS data FROM unknown_transactions
       WHERE chain = $1 AND lower(sender) = lower($2) AND lower(recipient) = lower($3) AND decided_at IS NULL ORDER BY nonce`,

@@ -3,13 +3,12 @@ import { uniswap } from '../../chains/abi.ts';
 import { encodeWrapTo } from '../../chains/wrapped-coin.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import type { HouseWallet } from '../wallets/house-wallets.ts';
-import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater, type StepName } from './advance-saga.ts';
-import { type ChainStepParts, findStep } from './chain-step.ts';
+import { countAttempts, type EndedStep, numberedStep, planRetry, retryLater } from './advance-saga.ts';
+import { findStep, type SagaParts, type StepName } from './chain-step.ts';
 import { arrivedAmount } from './match-arrival.ts';
 import type { NewStep } from './plan-step.ts';
 import { takeStep } from './take-step.ts';
@@ -40,7 +39,7 @@ export function stepToWrap(wrapping: Wrapping, attempt = 1): NewStep {
  * saga waits for, or the step to settle and the surplus to post.
  */
 export async function wrapCoin(
-  parts: ChainStepParts & { readonly ledger: Ledger },
+  parts: Omit<SagaParts, 'logger'>,
   wrapping: Wrapping,
 ): Promise<Exclude<SagaStep, string> | { readonly ended: readonly EndedStep[]; readonly surplus: readonly Posting[] }> {
   const { db, networks } = parts;

@@ -11,6 +11,7 @@ import type { Posting } from '../../ledger/posting.ts';
 import { amountOf } from '../../money/amount.ts';
 import { type ChainId, type Coin, chains } from '../../money/catalogue.ts';
 import { advanceSaga } from '../steps/advance-saga.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { findStep, requireNetwork } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
@@ -19,7 +20,6 @@ import { houseWallet } from '../wallets/house-wallets.ts';
 import { ProviderError } from '../wallets/provider.ts';
 import { findUserWalletById, type UserWallet } from '../wallets/user-wallets.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
-import type { SweepParts } from './sweep-parts.ts';
 
 /** The fee may double before the transaction is signed. No provider reserves more. */
 const roomForFees = 2n;
@@ -109,21 +109,21 @@ async function findCoinSweep(db: Queryable, id: string): Promise<CoinSweep | und
 /** The wait before a refused loan is retried. */
 const refusedMs = 60_000;
 
-export function coinSweepHandler(parts: SweepParts): SagaHandler {
+export function coinSweepHandler(parts: SagaParts): SagaHandler {
   return handleSaga(coinSweepSaga, (id) => findCoinSweep(parts.db, id), {
     lending: (sweep) => lend(parts, requireNetwork(parts.networks, sweep.chain), sweep),
     moving: (sweep) => move(parts, requireNetwork(parts.networks, sweep.chain), sweep),
   });
 }
 
-async function walletOf({ db }: SweepParts, { id, walletId }: CoinSweep): Promise<UserWallet> {
+async function walletOf({ db }: SagaParts, { id, walletId }: CoinSweep): Promise<UserWallet> {
   const wallet = await findUserWalletById(db, walletId);
   if (wallet === undefined) throw new Error(`sweep ${id} is of a wallet that is not there`);
   return wallet;
 }
 
 /** One loan at a time: the next is considered only when the last one is in the books, so nothing is lent twice. */
-async function lend(parts: SweepParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
+async function lend(parts: SagaParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const current = sweep.loans === 0 ? undefined : await findStep(db, lendStep(sweep));
   if (current === undefined || current.state === 'confirmed' || current.state === 'failed') {
@@ -151,7 +151,7 @@ async function lend(parts: SweepParts, network: Network, sweep: CoinSweep): Prom
   return { lookAgainInMs: refusedMs, waitsFor: `gas to be lent: ${progress.reason}`, isTrouble: true };
 }
 
-async function planLoan({ db }: SweepParts, { id, chain, loans }: CoinSweep, atomic: bigint): Promise<void> {
+async function planLoan({ db }: SagaParts, { id, chain, loans }: CoinSweep, atomic: bigint): Promise<void> {
   const wallet = await houseWallet(db, 'gas', chain);
   await db.transaction(async (tx) => {
     const { rowCount } = await tx.query(
@@ -166,7 +166,7 @@ async function planLoan({ db }: SweepParts, { id, chain, loans }: CoinSweep, ato
   });
 }
 
-async function settleLoan({ db, ledger }: SweepParts, sweep: CoinSweep, stepId: string, end: StepEnd): Promise<void> {
+async function settleLoan({ db, ledger }: SagaParts, sweep: CoinSweep, stepId: string, end: StepEnd): Promise<void> {
   await db.transaction(async (tx) => {
     const gas = await settleStep(tx, lendStep(sweep), end);
     if (gas === undefined) return;
@@ -176,7 +176,7 @@ async function settleLoan({ db, ledger }: SweepParts, sweep: CoinSweep, stepId: 
   });
 }
 
-async function beginMoving(parts: SweepParts, sweep: CoinSweep): Promise<void> {
+async function beginMoving(parts: SagaParts, sweep: CoinSweep): Promise<void> {
   const { id, chain } = sweep;
   const userWallet = await walletOf(parts, sweep);
   await parts.db.transaction(async (tx) => {
@@ -186,7 +186,7 @@ async function beginMoving(parts: SweepParts, sweep: CoinSweep): Promise<void> {
   });
 }
 
-async function move(parts: SweepParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
+async function move(parts: SagaParts, network: Network, sweep: CoinSweep): Promise<SagaStep> {
   const { logger, checkpoint = noCheckpoint } = parts;
   const { id, chain, asset, treasury, atomic } = sweep;
   const token = tokenOf(network, asset);
@@ -214,14 +214,14 @@ function orShortOfGas(error: unknown): Extract<StepProgress, { state: 'waiting' 
 }
 
 /** If the gas price has risen so far that the transaction may be stuck, more gas is lent. The transaction stays the same. */
-async function isShortOfGas({ db }: SweepParts, network: Network, sweep: CoinSweep): Promise<boolean> {
+async function isShortOfGas({ db }: SagaParts, network: Network, sweep: CoinSweep): Promise<boolean> {
   const missing = await missingGas(db, sweep.walletId, await gasNeeded(network, sweep.gasLimit));
   if (missing === 0n) return false;
   return changeState(db, coinSweepSaga, { id: sweep.id, from: 'moving', to: 'lending' });
 }
 
 /** Marks the deposits as swept, or releases them for the next sweep, in the commit that posts the gas. */
-async function finish({ db, ledger }: SweepParts, sweep: CoinSweep, end: StepEnd): Promise<void> {
+async function finish({ db, ledger }: SagaParts, sweep: CoinSweep, end: StepEnd): Promise<void> {
   const { id, walletId } = sweep;
   const hasMoved = end.state === 'confirmed';
   await db.transaction((tx) =>

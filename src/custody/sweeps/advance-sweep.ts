@@ -7,6 +7,7 @@ import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { requireNetwork } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { settleStep } from '../steps/settle-step.ts';
@@ -15,7 +16,6 @@ import { houseWallet } from '../wallets/house-wallets.ts';
 import type { DepositToken } from '../wallets/kept-chains.ts';
 import { findCursor } from '../watch/chain-cursor.ts';
 import { isOnChain } from '../watch/reorg.ts';
-import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
 /** Deposits of several wallets, each with a signed authorization to move them to the treasury. */
@@ -85,7 +85,7 @@ const leastSecondsLeft = 60n;
 /** Polling interval while a sweep waits for its authorizations to expire. */
 const waitingMs = 30_000;
 
-export function sweepHandler(parts: SweepParts): SagaHandler {
+export function sweepHandler(parts: SagaParts): SagaHandler {
   return handleSaga(sweepSaga, (id) => findSweep(parts.db, id), {
     signed: (sweep) => begin(parts, requireNetwork(parts.networks, sweep.chain), sweep),
     sending: (sweep) => send(parts, requireNetwork(parts.networks, sweep.chain), sweep),
@@ -93,7 +93,7 @@ export function sweepHandler(parts: SweepParts): SagaHandler {
 }
 
 /** Signed: only we have the authorizations. From `sending` on the provider may have them too, and the gas wallet is fixed. */
-async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise<SagaStep> {
+async function begin(parts: SagaParts, network: Network, sweep: Sweep): Promise<SagaStep> {
   const { db, checkpoint = noCheckpoint } = parts;
   const { id, chain } = sweep;
   if (!(await isWorthSending(network, sweep))) return settle(parts, network, sweep, undefined);
@@ -107,7 +107,7 @@ async function begin(parts: SweepParts, network: Network, sweep: Sweep): Promise
   return 'go_on';
 }
 
-async function send(parts: SweepParts, network: Network, sweep: Sweep): Promise<SagaStep> {
+async function send(parts: SagaParts, network: Network, sweep: Sweep): Promise<SagaStep> {
   const progress = await takeStep(parts, submitStep(sweep.id), (from) => ({
     from,
     contract: multicallAddress,
@@ -140,7 +140,7 @@ async function requireGas({ id, client }: Network, gasWallet: Hex, data: Hex): P
  * own transaction, undefined when it was never sent.
  */
 async function settle(
-  parts: SweepParts,
+  parts: SagaParts,
   network: Network,
   sweep: Sweep,
   end: StepEnd | 'under_way' | undefined,

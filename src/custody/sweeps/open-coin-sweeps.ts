@@ -7,12 +7,12 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Asset, ChainId, Coin } from '../../money/catalogue.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { openWalletAt, type UserWallet } from '../wallets/user-wallets.ts';
 import { coinSweepSaga } from './coin-sweep-saga.ts';
 import { type ChosenWallet, chooseWallets, type OpenSweepOptions } from './open-sweep.ts';
 import { recallSweeps } from './recall-sweeps.ts';
-import type { SweepParts } from './sweep-parts.ts';
 
 export type CoinToken = Token & { readonly asset: Coin };
 
@@ -27,7 +27,7 @@ export interface OpenCoinSweepOptions
  * provider is asked yet. Returns the number of sweeps.
  */
 export async function openCoinSweeps(
-  parts: SweepParts,
+  parts: SagaParts,
   network: Network,
   token: CoinToken,
   options: OpenCoinSweepOptions,

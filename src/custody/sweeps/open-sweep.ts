@@ -15,11 +15,11 @@ import { inParallel } from '../../kernel/in-parallel.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { ChainId } from '../../money/catalogue.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import type { DepositToken } from '../wallets/kept-chains.ts';
 import { openWalletAt } from '../wallets/user-wallets.ts';
 import { recallSweeps } from './recall-sweeps.ts';
-import type { SweepParts } from './sweep-parts.ts';
 import { sweepSaga } from './sweep-saga.ts';
 
 /** Changes that are counted in one commit. */
@@ -99,7 +99,7 @@ const callsAtOnce = 4;
  * signature leaves the process before that commit, so a crash before it leaves nothing behind. Returns the number of wallets.
  */
 export async function openSweep(
-  parts: SweepParts,
+  parts: SagaParts,
   network: Network,
   token: DepositToken,
   options: OpenSweepOptions,
@@ -201,7 +201,7 @@ async function canPay(network: Network, token: DepositToken, wallet: ChosenWalle
 
 /** Undefined when our provider does not hold the key of that address. */
 async function sign(
-  parts: SweepParts,
+  parts: SagaParts,
   network: Network,
   domain: TypedDataDomain,
   authorization: Authorization,

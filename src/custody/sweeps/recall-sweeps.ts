@@ -2,12 +2,12 @@ import { getAddress, type Hex, parseAbiItem } from 'viem';
 import { findReceipt } from '../../chains/find-receipt.ts';
 import type { Network } from '../../chains/network.ts';
 import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { authorizationProof, proofsOf } from '../steps/receipt-proofs.ts';
 import { listHouseWallets } from '../wallets/house-wallets.ts';
 import type { DepositToken } from '../wallets/kept-chains.ts';
 import { findCursor } from '../watch/chain-cursor.ts';
 import { chooseExactly } from './choose-exactly.ts';
-import type { SweepParts } from './sweep-parts.ts';
 
 const transferEvent = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)');
 
@@ -20,7 +20,7 @@ const blocksAtOnce = 1_000n;
  * which something was found: they can be chosen again at once.
  */
 export async function recallSweeps(
-  parts: SweepParts,
+  parts: SagaParts,
   network: Network,
   token: DepositToken,
   wallets: readonly Hex[],

@@ -6,12 +6,12 @@ import { Problem } from '../../kernel/http/problem.ts';
 import { startLoop } from '../../kernel/jobs/loop.ts';
 import { type ChainId, type Coin, chains, isCoin } from '../../money/catalogue.ts';
 import { type Market, MarketUnreachable, type Wanted } from '../../money/market.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { isLiquidityNeeded, serveLiquidity } from '../steps/serve-liquidity.ts';
 import type { GasCosts, GasWork } from '../treasury/gas-costs.ts';
 import { type DepositToken, depositTokens } from '../wallets/kept-chains.ts';
 import { type CoinToken, hasUnlent, openCoinSweeps, wantedOf } from './open-coin-sweeps.ts';
 import { type OpenSweepOptions, openSweep } from './open-sweep.ts';
-import type { SweepParts } from './sweep-parts.ts';
 
 interface WorthParts {
   readonly market: Pick<Market, 'worth'>;
@@ -72,7 +72,7 @@ function createWorthBook({ market, timesGas, clock = monotonicClock }: WorthPart
   };
 }
 
-export interface SweepOptions extends SweepParts {
+export interface SweepOptions extends SagaParts {
   /** Decides whether a sweep is worth its gas. By default every sweep is. */
   readonly worth?: WorthParts;
   /** Atomic units of USDC or EURC: a wallet is swept when this much was deposited to it. One token when left out. */

@@ -1,19 +1,14 @@
-import type { Networks } from '../../chains/network.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import { houseBalance } from '../../ledger/balances.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { type Asset, type ChainId, chains } from '../../money/catalogue.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { houseWallet } from '../wallets/house-wallets.ts';
 import { treasuryOverview } from './overview.ts';
 
-export interface FloatParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
-}
+export type FloatParts = Pick<SagaParts, 'db' | 'ledger' | 'networks'>;
 
 /**
  * Books money that the operator sent to a house wallet as the operator's own. Tokens were booked as surplus when they
@@ -65,7 +60,7 @@ async function addGas({ db, ledger, networks }: FloatParts, chain: ChainId, amou
 }
 
 /** An upper bound of what may already be unwrapped before the books know: everything about to leave as a token. */
-async function beingUnwrapped(db: Database, chain: ChainId, asset: Asset): Promise<bigint> {
+async function beingUnwrapped(db: Queryable, chain: ChainId, asset: Asset): Promise<bigint> {
   const { rows } = await db.query<{ atomic: bigint }>(
     `SELECT coalesce(sum(l.atomic), 0) AS atomic FROM chain_steps s JOIN chain_step_leaves l ON l.step_id = s.id
       WHERE s.chain = $1 AND l.asset = $2 AND s.asked_at IS NOT NULL AND s.settled_at IS NULL`,

@@ -103,7 +103,7 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
       'USDC',
     )
     .option('--chain <chain>', chainIds.join(', '), homeChain)
-    .action((options: FloatOptions) =>
+    .action((options: { readonly amount: string; readonly currency: string; readonly chain: string }) =>
       withTreasury(async (parts) => {
         const chain = chainOrRefuse(options.chain);
         const amount = amountOrRefuse(options.currency, options.amount);
@@ -143,12 +143,6 @@ export function addTreasuryCommands(program: Command, withTreasury: WithTreasury
     .action((sagaId: string, { times }: { times?: string }) =>
       withTreasury(({ db }) => raiseFee(db, { sagaId, times }, say)),
     );
-}
-
-interface FloatOptions {
-  readonly amount: string;
-  readonly currency: string;
-  readonly chain: string;
 }
 
 const mirrors: ReadonlySet<string> = new Set(['custody', 'gas_tank', 'gas_lent']);

@@ -5,11 +5,10 @@ import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { defineSaga } from '../../kernel/sagas/define-saga.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { advanceSaga } from '../steps/advance-saga.ts';
-import type { ChainStepParts } from '../steps/chain-step.ts';
+import type { SagaParts } from '../steps/chain-step.ts';
 import { planStep } from '../steps/plan-step.ts';
 import { stepCheckpoints, takeStep } from '../steps/take-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../wallets/house-wallets.ts';
@@ -82,9 +81,7 @@ interface HouseMove {
   readonly atomic: bigint;
 }
 
-export interface HouseMoveParts extends ChainStepParts {
-  readonly ledger: Ledger;
-}
+export type HouseMoveParts = Omit<SagaParts, 'logger'>;
 
 export function houseMoveHandler(parts: HouseMoveParts): SagaHandler {
   return handleSaga(houseMoveSaga, (id) => findMove(parts.db, id), { moving: (move) => advance(parts, move) });

@@ -1,21 +1,14 @@
 import { z } from 'zod';
-import { tokenAbi } from '../../chains/abi.ts';
-import type { Network, Networks } from '../../chains/network.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { type Network, tokenBalance } from '../../chains/network.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { isWalletBusy } from '../steps/chain-step.ts';
+import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
+import { isWalletBusy, type SagaParts } from '../steps/chain-step.ts';
 import { type HouseWallet, houseWallet, listHouseWallets } from '../wallets/house-wallets.ts';
 import { beginHouseMove, type NewHouseMove } from './house-move.ts';
 
-export interface MoveParts {
-  readonly db: Database;
-  readonly networks: Networks;
-  readonly logger: Logger;
-  readonly checkpoint?: Checkpoint | undefined;
-}
+export type MoveParts = Pick<SagaParts, 'db' | 'networks' | 'logger' | 'checkpoint'>;
 
 const moveRetired = defineJob({ name: 'move_retired', payload: z.unknown(), maxAttempts: 1 });
 
@@ -60,12 +53,7 @@ async function beginMovesOf(parts: MoveParts, wallet: HouseWallet): Promise<void
   if (network === undefined || (await isWalletBusy(parts.db, wallet.id))) return;
   let holdsTokens = false;
   for (const token of network.tokens) {
-    const atomic = await network.client.readContract({
-      address: token.address,
-      abi: tokenAbi,
-      functionName: 'balanceOf',
-      args: [wallet.address],
-    });
+    const atomic = await tokenBalance(network, token, wallet.address);
     if (atomic === 0n) continue;
     holdsTokens = true;
     await begin(parts, wallet, { token, atomic });

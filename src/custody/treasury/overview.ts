@@ -1,6 +1,5 @@
 import { parseEther } from 'viem';
-import { tokenAbi } from '../../chains/abi.ts';
-import type { Network, Networks } from '../../chains/network.ts';
+import { type Network, type Networks, tokenBalance } from '../../chains/network.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
@@ -37,27 +36,16 @@ async function lookInto(network: Network, wallet: HouseWallet): Promise<WalletCo
   const { client, tokens } = network;
   const [native, ...balances] = await Promise.all([
     client.getBalance({ address: wallet.address }),
-    ...tokens.map((token) =>
-      client.readContract({
-        address: token.address,
-        abi: tokenAbi,
-        functionName: 'balanceOf',
-        args: [wallet.address],
-      }),
-    ),
+    ...tokens.map((token) => tokenBalance(network, token, wallet.address)),
   ]);
   return {
     tokens: tokens.map(({ asset }, index) => amountOf(asset, balances[index] ?? 0n)),
     gas: amountOf(chains[wallet.chain].native, native),
-    gasIsLow: !wallet.retired && isGasLow(wallet.chain, native),
+    gasIsLow: !wallet.retired && native < gasAlarmLevel(wallet.chain),
   };
 }
 
 /** In native coin, which has 18 decimals on every chain. */
 export function gasAlarmLevel(chain: ChainId): bigint {
   return parseEther(chains[chain].gasAlarm);
-}
-
-function isGasLow(chain: ChainId, atomic: bigint): boolean {
-  return atomic < gasAlarmLevel(chain);
 }

@@ -178,13 +178,11 @@ async function countUndecided(db: Queryable): Promise<number> {
 function describeUnknown(networks: Networks, { chain, sender, nonce, sent }: UnknownTransaction): string {
   const where = `${chain} from ${sender}, nonce ${nonce}`;
   if (sent === undefined) return `${where}: no node knows the transaction, so every payment from this wallet waits`;
-  return `${where}: ${whatItDid(networks, chain, sent)}   ${sent.hash}`;
-}
-
-function whatItDid(networks: Networks, chain: ChainId, sent: NonNullable<UnknownTransaction['sent']>): string {
   const paid = paymentIn(networks, chain, sent);
-  if (paid === undefined) return `called ${sent.data.slice(0, 10)} of ${sent.to}`;
-  return `${toDecimalText(paid.amount)} ${paid.amount.asset} to ${paid.to}`;
+  const did = paid
+    ? `${toDecimalText(paid.amount)} ${paid.amount.asset} to ${paid.to}`
+    : `called ${sent.data.slice(0, 10)} of ${sent.to}`;
+  return `${where}: ${did}   ${sent.hash}`;
 }
 
 /** The payment that a transaction made, if it was one. */

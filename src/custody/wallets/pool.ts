@@ -10,7 +10,7 @@ import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { type NewWallet, ProviderError, type WalletProvider } from './provider.ts';
 
 /** A provider that creates many wallets in one call, and returns the same ones for the same key. */
-interface WalletMaker extends WalletProvider {
+export interface WalletMaker extends WalletProvider {
   createWallets(request: {
     readonly chain: ChainId;
     readonly count: number;
@@ -52,7 +52,8 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
   /** Requests a recorded batch and stores its wallets. Only the first caller to get the answer stores it. */
   async function fulfil({ id, chain, wallets: count }: Batch, taken: boolean): Promise<readonly NewWallet[]> {
     const made = await provider.createWallets({ chain, count, idempotencyKey: id }).catch(async (error: unknown) => {
-      if (error instanceof ProviderError && !error.retryable) await forget(db, id);
+      const isRefused = error instanceof ProviderError && !error.retryable;
+      if (isRefused) await db.query('DELETE FROM wallet_batches WHERE id = $1 AND answered_at IS NULL', [id]);
       throw error;
     });
     return db.transaction(async (tx) => {
@@ -81,7 +82,8 @@ export function createPooledProvider({ db, provider, logger, size, patienceMs = 
       [provider.name, homeChain],
     );
     const [row] = rows;
-    if (row === undefined || row.left < size / 2) await callForRefill(db);
+    // The key makes concurrent calls enqueue one job.
+    if (row === undefined || row.left < size / 2) await enqueue(db, refillJob, {}, { key: refillJob.name });
     return row && { ref: row.ref, address: getAddress(row.address) };
   }
 
@@ -194,16 +196,6 @@ async function takeUpAbandoned(db: Database, provider: string): Promise<Batch | 
     [provider, abandonedAfterSeconds],
   );
   return rows[0];
-}
-
-/** The provider refused the batch for good. */
-async function forget(db: Database, id: string): Promise<void> {
-  await db.query('DELETE FROM wallet_batches WHERE id = $1 AND answered_at IS NULL', [id]);
-}
-
-/** The key makes concurrent calls enqueue one job. */
-async function callForRefill(db: Database): Promise<void> {
-  await enqueue(db, refillJob, {}, { key: 'refill-wallet-pool' });
 }
 
 async function withinPatience<Result>(work: Promise<Result>, ms: number, onLate: () => void): Promise<Result> {

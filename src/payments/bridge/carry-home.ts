@@ -1,22 +1,15 @@
-import type { Networks } from '../../chains/network.ts';
+import type { SagaParts } from '../../custody/steps/chain-step.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import type { Database } from '../../kernel/db/database.ts';
 import { describeError } from '../../kernel/jobs/error-reporter.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { askTerms, feeTooHigh, type ProtocolTerms } from './ask-protocol.ts';
 import { gasBetween } from './gas-fee.ts';
 import { openBridge } from './open-bridge.ts';
 
-export interface CarryHomeParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
+export interface CarryHomeParts extends Pick<SagaParts, 'db' | 'ledger' | 'networks' | 'logger'> {
   readonly gasCosts: GasCosts;
-  readonly logger: Logger;
   /** The smallest amount worth moving, in atomic units of USDC. */
   readonly minimum: (chain: ChainId) => bigint;
   /** Accounts per query. */

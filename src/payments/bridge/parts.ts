@@ -1,21 +1,15 @@
 import { cctp } from '../../chains/cctp.ts';
-import type { ChainStepParts } from '../../custody/steps/chain-step.ts';
+import type { SagaParts } from '../../custody/steps/chain-step.ts';
 import type { Spending } from '../../custody/steps/spending-wallet.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { chains } from '../../money/catalogue.ts';
 import type { Attestations } from './attestations.ts';
 import type { Bridge } from './bridge.ts';
 import { bridgeSaga } from './saga.ts';
 
-export interface BridgeParts extends ChainStepParts {
-  readonly ledger: Ledger;
+export interface BridgeParts extends SagaParts {
   readonly attestations: Attestations;
-  readonly logger: Logger;
-  /** See serveLiquidity. */
-  readonly passAfterMs?: number;
 }
 
 /** The house wallet that was chosen when the bridge was opened. After a rotation it is a retired one. */

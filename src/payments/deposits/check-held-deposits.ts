@@ -2,7 +2,6 @@ import type { Network, Networks } from '../../chains/network.ts';
 import { askNodes } from '../../custody/watch/ask-nodes.ts';
 import { compareNodes, type Verdict } from '../../custody/watch/compare-nodes.ts';
 import type { Arrival } from '../../custody/watch/read-transfers.ts';
-import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -81,13 +80,10 @@ async function believe(parts: HeldParts, { id, chain, arrival }: HeldDeposit, pr
     const now = await findHeld(tx, id, 'lock');
     if (now === undefined || now.rejectedAt !== null || !isSamePlace(now.arrival, arrival)) return;
     await tx.query('DELETE FROM held_deposits WHERE id = $1', [id]);
-    await enter(tx, parts, chain, { ...arrival, atomic, sender, proofs, blockNumber }, now.seenAt);
+    const entering = { ...arrival, atomic, sender, proofs, blockNumber };
+    if (arrival.accountId === null) await receiveWithin(tx, parts, chain, entering, { seenAt: now.seenAt });
+    else await creditWithin(tx, parts, chain, [entering]);
   });
-}
-
-async function enter(tx: Transaction, parts: HeldParts, chain: ChainId, arrival: Arrival, seenAt: Date): Promise<void> {
-  if (arrival.accountId === null) await receiveWithin(tx, parts, chain, arrival, { seenAt });
-  else await creditWithin(tx, parts, chain, [arrival]);
 }
 
 /** A re-read may have changed the recipient or the asset of a held row. */
@@ -104,20 +100,6 @@ async function wait(
   { id, arrival, told }: HeldDeposit,
   { because, onlyTime }: Extract<Verdict, { is: 'doubtful' }>,
 ): Promise<void> {
-  await noteWait(db, id, { because, pollMs });
-  if (told === because) return;
-  const { txHash, asset, atomic } = arrival;
-  const fields = { chain, deposit: id, txHash, asset, atomic: String(atomic), because };
-  // An unfinalized block is normal and needs no warning.
-  if (onlyTime) logger.info(fields, 'a deposit is held');
-  else logger.warn(fields, 'a deposit is held');
-}
-
-async function noteWait(
-  db: Queryable,
-  id: string,
-  { because, pollMs }: { readonly because: string; readonly pollMs: number },
-): Promise<void> {
   await db.query(
     `UPDATE held_deposits SET because = $2, told = $2, look_after = clock_timestamp() + greatest(
         make_interval(secs => $3::float8 / 1000),
@@ -125,4 +107,10 @@ async function noteWait(
       WHERE id = $1 AND rejected_at IS NULL AND released_at IS NULL`,
     [id, because, pollMs, lookAgain.shareOfAge, lookAgain.mostSeconds],
   );
+  if (told === because) return;
+  const { txHash, asset, atomic } = arrival;
+  const fields = { chain, deposit: id, txHash, asset, atomic: String(atomic), because };
+  // An unfinalized block is normal and needs no warning.
+  if (onlyTime) logger.info(fields, 'a deposit is held');
+  else logger.warn(fields, 'a deposit is held');
 }

@@ -34,12 +34,9 @@ const mostBlocksBack = 100_000n;
 async function findMissing(
   parts: BookParts,
   network: Network,
-  {
-    suspects,
-    to,
-    since,
-  }: { readonly suspects: readonly Suspect[]; readonly to: bigint; readonly since?: bigint | undefined },
+  search: { readonly suspects: readonly Suspect[]; readonly to: bigint; readonly since: bigint | undefined },
 ): Promise<readonly Suspect[]> {
+  const { suspects, to, since } = search;
   if (suspects.length === 0) return [];
   const left = new Map(suspects.map((suspect) => [suspect, suspect.excess]));
   const book = narrow(parts.book, new Set(suspects.flatMap(({ addresses }) => addresses)));

@@ -80,13 +80,10 @@ type Settings = Pick<CreditParts, 'oneNodeLimit'>;
 type WithMoney = (work: (parts: DepositParts, settings: Settings) => Promise<void>) => Promise<void>;
 type Say = (line: string) => void;
 
-interface DepositTools {
-  readonly withMoney: WithMoney;
-  readonly say: Say;
-  readonly onDeposits: OnDeposits;
-}
-
-export function addDepositCommands(program: Command, { withMoney, say, onDeposits }: DepositTools): void {
+export function addDepositCommands(
+  program: Command,
+  { withMoney, say, onDeposits }: { readonly withMoney: WithMoney; readonly say: Say; readonly onDeposits: OnDeposits },
+): void {
   const deposits = program.command('deposits').description('review held and lost deposits, and re-read blocks');
 
   deposits

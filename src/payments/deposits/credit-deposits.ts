@@ -1,10 +1,10 @@
 import { getAddress } from 'viem';
+import type { SagaParts } from '../../custody/steps/chain-step.ts';
 import { accountsKeepingUntilCommit } from '../../custody/wallets/kept-chains.ts';
 import type { CreditedDeposit, OnDeposits } from '../../custody/watch/on-deposits.ts';
 import type { Arrival } from '../../custody/watch/read-transfers.ts';
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
 import { heldAccount, houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { newPostingId, type Posting } from '../../ledger/posting.ts';
@@ -13,10 +13,7 @@ import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { applyOneNodeLimit } from './apply-one-node-limit.ts';
 import type { OneNodeLimit } from './one-node-limit.ts';
 
-export interface CreditParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly logger: Logger;
+export interface CreditParts extends Pick<SagaParts, 'db' | 'ledger' | 'logger'> {
   /** Called with new deposits of users, in the commit that credits them. */
   readonly onDeposits?: OnDeposits | undefined;
   /** Above this limit a second node must confirm a deposit. Without a limit, one node is enough. */

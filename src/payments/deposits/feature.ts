@@ -1,10 +1,10 @@
 import { underWay } from '../../accounts/closing/on-account-closing.ts';
 import type { Networks, SilentChains } from '../../chains/network.ts';
+import type { SagaParts } from '../../custody/steps/chain-step.ts';
 import { coinSweepHandler } from '../../custody/sweeps/advance-coin-sweep.ts';
 import { sweepHandler } from '../../custody/sweeps/advance-sweep.ts';
 import { coinSweepSaga } from '../../custody/sweeps/coin-sweep-saga.ts';
 import { startSweeps } from '../../custody/sweeps/sweep.ts';
-import type { SweepParts } from '../../custody/sweeps/sweep-parts.ts';
 import { sweepSaga } from '../../custody/sweeps/sweep-saga.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import { createAddressBook } from '../../custody/watch/address-book.ts';
@@ -32,7 +32,7 @@ interface DepositSettings {
   readonly oneNodeLimit: OneNodeLimit | undefined;
 }
 
-interface DepositWork extends SweepParts {
+interface DepositWork extends SagaParts {
   readonly mode: Mode;
   readonly checkpoint: Checkpoint;
   readonly market: Market;

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import { advanceSaga, type StepName } from '../../custody/steps/advance-saga.ts';
-import { findStep } from '../../custody/steps/chain-step.ts';
+import { advanceSaga } from '../../custody/steps/advance-saga.ts';
+import { findStep, type StepName } from '../../custody/steps/chain-step.ts';
 import type { NewStep } from '../../custody/steps/plan-step.ts';
 import { fillStep, returnTokens, stepsToReturn } from '../../custody/steps/spending-wallet.ts';
 import type { StepEnd } from '../../custody/steps/take-step.ts';

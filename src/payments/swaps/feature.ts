@@ -15,13 +15,7 @@ import { swapTokens } from './tokens.ts';
 /** `amount` and `currency` are the credit: the bought asset, or the refund. */
 const swapEvents: readonly EventType[] = [{ name: 'swap.completed' }, { name: 'swap.failed' }];
 
-/** A swap that is not done after 20 minutes gives the amount and its fee back. */
-const validSeconds = 1_200;
-
-export const swaps: Feature<{
-  serving: Omit<SwapRouteParts, 'validSeconds'>;
-  working: SwapParts;
-}> = {
+export const swaps: Feature<{ serving: SwapRouteParts; working: SwapParts }> = {
   name: 'swaps',
   chapters: [
     {
@@ -32,7 +26,7 @@ export const swaps: Feature<{
   ],
   events: swapEvents,
   sagas: [{ saga: swapSaga, handler: swapHandler }],
-  routes: (parts) => swapRoutes({ ...parts, validSeconds }),
+  routes: swapRoutes,
 };
 
 export function swapHandler(parts: SwapParts): SagaHandler {

@@ -1,4 +1,4 @@
-import { decodeEventLog, type Hex, isAddressEqual, type PublicClient, type TransactionReceipt } from 'viem';
+import { type Hex, isAddressEqual, type PublicClient, parseEventLogs, type TransactionReceipt } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import { doNodesAgree, findReceipt, findRevertReason, isUndone } from '../../chains/find-receipt.ts';
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
@@ -37,13 +37,9 @@ async function recallSwap(db: Queryable, { market }: SwapParts, swap: Swap): Pro
   const { address: wallet } = await findSwapper(db, swap);
   for (const data of await unexplainedCalls(db, { chain: homeChain, wallet, contract: market.spender })) {
     const way = market.readWay(data);
-    if (way !== undefined && isSame(market.trade(tradeOf(swap, way)).data, data)) return way;
+    if (way !== undefined && market.trade(tradeOf(swap, way)).data.toLowerCase() === data.toLowerCase()) return way;
   }
   return undefined;
-}
-
-function isSame(one: Hex, other: Hex): boolean {
-  return one.toLowerCase() === other.toLowerCase();
 }
 
 type Confirmed = Extract<StepEnd, { state: 'confirmed' }>;
@@ -179,11 +175,17 @@ function readOutcome(
   { logs }: TransactionReceipt,
   recipient: Hex,
 ): SwapOutcome {
-  const arrived = ({ asset }: Amount) =>
-    amountOf(
-      asset,
-      movedIn(logs, tokenAddress(networks, asset), ({ to }) => isAddressEqual(to, recipient)),
+  const transfers = parseEventLogs({ abi: tokenAbi, eventName: 'Transfer', logs });
+  const arrived = ({ asset }: Amount) => {
+    const token = tokenAddress(networks, asset);
+    const own = transfers.filter(
+      ({ address, args }) => isAddressEqual(address, token) && isAddressEqual(args.to, recipient),
     );
+    return amountOf(
+      asset,
+      own.reduce((sum, { args }) => sum + args.value, 0n),
+    );
+  };
   return { amountOut: arrived(quoted), unspent: arrived(net) };
 }
 
@@ -216,23 +218,4 @@ async function completeSwap(
       post: [completed(swap, { amountOut, unspent }, end.hash)],
     }),
   );
-}
-
-/** The sum of a token's transfers that match. */
-function movedIn(
-  logs: TransactionReceipt['logs'],
-  token: Hex,
-  isMeant: (transfer: { readonly from: Hex; readonly to: Hex }) => boolean,
-): bigint {
-  let sum = 0n;
-  for (const { address, data, topics } of logs) {
-    if (!isAddressEqual(address, token)) continue;
-    try {
-      const { eventName, args } = decodeEventLog({ abi: tokenAbi, data, topics });
-      if (eventName === 'Transfer' && isMeant(args)) sum += args.value;
-    } catch {
-      // Another event of the token.
-    }
-  }
-  return sum;
 }

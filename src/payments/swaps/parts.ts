@@ -1,21 +1,15 @@
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
-import { type ChainStepParts, requireNetwork } from '../../custody/steps/chain-step.ts';
+import { requireNetwork, type SagaParts } from '../../custody/steps/chain-step.ts';
 import type { Spending } from '../../custody/steps/spending-wallet.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { type Asset, homeChain } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
 import { swapSaga } from './saga.ts';
 import type { Swap } from './swap.ts';
 
-export interface SwapParts extends ChainStepParts {
-  readonly ledger: Ledger;
+export interface SwapParts extends SagaParts {
   readonly market: Market;
-  readonly logger: Logger;
-  /** See serveLiquidity. */
-  readonly passAfterMs?: number;
 }
 
 export const homeNetwork = (networks: Networks): Network => requireNetwork(networks, homeChain);

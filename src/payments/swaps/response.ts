@@ -35,14 +35,8 @@ export const exampleQuote: z.input<typeof swapQuote> = {
   amountOutMin: '0.032815114348499',
 };
 
-export function describeQuote({
-  amount,
-  fee,
-  gasFee,
-  amountOut,
-  amountOutMin,
-  rate,
-}: SwapTerms): z.input<typeof swapQuote> {
+export function describeQuote(terms: SwapTerms): z.input<typeof swapQuote> {
+  const { amount, fee, gasFee, amountOut, amountOutMin, rate } = terms;
   return {
     fromToken: amount.asset as (typeof swapTokens)[number],
     toToken: amountOut.asset as (typeof swapTokens)[number],

@@ -97,9 +97,10 @@ export interface SwapRouteParts {
   readonly gasCosts: GasCosts;
   readonly silentChains: SilentChains;
   readonly checkpoint?: Checkpoint;
-  /** A swap must be executed within this time of its acceptance. */
-  readonly validSeconds: number;
 }
+
+/** A swap that is not done after 20 minutes gives the amount and its fee back. */
+const validSeconds = 1_200;
 
 export function swapRoutes(parts: SwapRouteParts): Route[] {
   return [
@@ -184,7 +185,7 @@ function quoteRoute(parts: SwapRouteParts): Route {
 }
 
 function executeRoute(parts: SwapRouteParts): Route {
-  const { once, ledger, silentChains, validSeconds, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, silentChains, checkpoint = noCheckpoint } = parts;
   const { txId, fromToken, toToken, amountIn, amountOutMin } = exampleSwap;
   return defineRoute(
     {

@@ -21,11 +21,6 @@ import {
 import { withdrawalErrors } from './errors.ts';
 import { exampleWithdrawal } from './response.ts';
 
-interface LimitParts {
-  readonly db: Queryable;
-  readonly brakes: OutgoingLimits;
-}
-
 const limits = z.object({
   limit: z
     .number()
@@ -40,7 +35,7 @@ const limits = z.object({
     .meta({ description: 'When the oldest counted payment is 24 hours old and stops counting.' }),
 });
 
-export function limitsRoute({ db, brakes }: LimitParts): Route {
+export function limitsRoute({ db, brakes }: { readonly db: Queryable; readonly brakes: OutgoingLimits }): Route {
   return defineRoute(
     {
       id: 'getWithdrawalLimits',

@@ -9,12 +9,6 @@ import { withdrawalErrors } from './errors.ts';
 import { returnPosting } from './finish-withdrawal.ts';
 import { findWithdrawal, firstStep, type Withdrawal } from './withdrawal.ts';
 
-export interface Cancellation {
-  readonly id: string;
-  readonly accountId: bigint;
-  readonly by: AuditActor;
-}
-
 /**
  * Refunds the full amount in the caller's commit, if the provider was not asked yet. Only the operator decides about
  * withdrawals that screening or a freeze holds. Cancelling again returns the cancelled withdrawal.
@@ -22,7 +16,7 @@ export interface Cancellation {
 export async function cancelWithdrawal(
   tx: Transaction,
   ledger: Ledger,
-  { id, accountId, by }: Cancellation,
+  { id, accountId, by }: { readonly id: string; readonly accountId: bigint; readonly by: AuditActor },
 ): Promise<Withdrawal> {
   const withdrawal = await lockOwn(tx, id, accountId);
   if (withdrawal.status === 'cancelled') return withdrawal;

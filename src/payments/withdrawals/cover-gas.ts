@@ -1,11 +1,12 @@
 import { mostValue } from '../../custody/limits/value-limits.ts';
 import type { GasCosts, GasWork } from '../../custody/treasury/gas-costs.ts';
 import { toAmountValue } from '../../kernel/http/amount-field.ts';
-import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
-import { type ChainId, isCurrency } from '../../money/catalogue.ts';
+import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { isCurrency } from '../../money/catalogue.ts';
 import { leastWithdrawalFor } from '../../money/fees.ts';
 import { withdrawalErrors } from './errors.ts';
 import { mostGas } from './native-coin.ts';
+import type { Withdrawal } from './withdrawal.ts';
 
 /** Worst case of a USDC or EURC transfer: through the token's proxy, to an address that holds none yet. */
 const transferWork: GasWork = { gas: 65_000n, bytes: 200n };
@@ -16,19 +17,13 @@ const coinWork: GasWork = { gas: 60_000n + mostGas, bytes: 600n };
 /** Messages round up to whole cents. */
 const cent = 10_000n;
 
-interface Withdrawal {
-  readonly chain: ChainId;
-  readonly gross: Amount;
-  readonly fee: Amount;
-  /** In atomic units of USDC. */
-  readonly value: bigint;
-}
+type Wanted = Pick<Withdrawal, 'chain' | 'gross' | 'fee'> & { readonly value: bigint };
 
 /**
  * The fee must cover the current gas cost on every chain. Otherwise anyone could make the house pay the difference, any
  * number of times. A euro counts as a dollar, as in every limit.
  */
-export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, value }: Withdrawal): Promise<void> {
+export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, value }: Wanted): Promise<void> {
   const { asset } = fee;
   const cost = await gasCosts.inUsdc(chain, isCurrency(asset) ? transferWork : coinWork);
   const needed = isCurrency(asset) ? cost : (cost * gross.atomic + value - 1n) / value;

@@ -1,16 +1,13 @@
 import { advanceSaga } from '../../custody/steps/advance-saga.ts';
+import type { SagaParts } from '../../custody/steps/chain-step.ts';
 import type { StepEnd } from '../../custody/steps/take-step.ts';
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { withdrawalSaga } from './saga.ts';
 import { firstStep, isNative, payStep, sourceOf, type Withdrawal } from './withdrawal.ts';
 
-interface FinishParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-}
+type FinishParts = Pick<SagaParts, 'db' | 'ledger'>;
 
 /** The payment is confirmed: one commit removes the money from the books and earns the fee. */
 export async function completeWithdrawal(

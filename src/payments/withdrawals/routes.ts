@@ -32,12 +32,7 @@ import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } f
 import { publicStatuses, statesOf } from './saga.ts';
 import { findWithdrawal, selectWithdrawals } from './withdrawal.ts';
 
-interface CancelParts {
-  readonly once: RunOnce;
-  readonly ledger: Ledger;
-}
-
-function cancelRoute({ once, ledger }: CancelParts): Route {
+function cancelRoute({ once, ledger }: WithdrawalParts): Route {
   return defineRoute(
     {
       id: 'cancelWithdrawal',

@@ -15,17 +15,12 @@ import { findRecipientFault, tokenToPay } from './native-coin.ts';
 import { withdrawalSaga } from './saga.ts';
 import { payStep, stepWallet, unwrapStep, type Withdrawal, type WithdrawalSagaParts } from './withdrawal.ts';
 
-interface WrapParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-}
-
 /**
  * The unwrapped coin was not paid: it is wrapped again before it is returned. One commit, with the caller's own writes: it settles a payment
  * that failed and drops one that was never submitted. False when it was over before.
  */
 export async function beginWrapping(
-  { db, ledger }: WrapParts,
+  { db, ledger }: { readonly db: Database; readonly ledger: Ledger },
   withdrawal: Withdrawal,
   end: Extract<StepEnd, { state: 'failed' }> | { readonly neverAsked: string },
   alongside: (tx: Transaction) => Promise<void> = async () => {},

@@ -1,32 +1,19 @@
 import { getAddress, type Hex } from 'viem';
-import type { Networks } from '../../chains/network.ts';
 import type { Screening } from '../../custody/limits/allow-list.ts';
-import { type ChainStep, findStep } from '../../custody/steps/chain-step.ts';
+import { findStep, type SagaParts, type StepName } from '../../custody/steps/chain-step.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { WalletProvider } from '../../custody/wallets/provider.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { describeMoney, detailsOf, type EventType, jsonAmount } from '../../ledger/event-types.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import { type Amount, amountOf, type Stored, subtract } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import type { WithdrawalStatus } from './saga.ts';
 
-export interface WithdrawalSagaParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly networks: Networks;
-  readonly provider: WalletProvider;
+export interface WithdrawalSagaParts extends SagaParts {
   readonly screening: Screening;
-  readonly logger: Logger;
-  readonly checkpoint?: Checkpoint | undefined;
   /** The hourly limit in millionths of a USDC; undefined means no limit. */
   readonly perHour?: bigint | undefined;
-  /** See serveLiquidity. */
-  readonly passAfterMs?: number;
 }
 
 export const withdrawalEvents: readonly EventType[] = [
@@ -99,7 +86,7 @@ export function isNative({ chain, net }: Pick<Withdrawal, 'chain' | 'net'>): boo
 }
 
 /** Native coin that one step leaves in this wallet is spent by the next step from the same wallet. */
-export async function stepWallet(db: Queryable, step: Pick<ChainStep, 'sagaId' | 'step'>): Promise<HouseWallet> {
+export async function stepWallet(db: Queryable, step: StepName): Promise<HouseWallet> {
   const { walletId } = (await findStep(db, step)) ?? { walletId: null };
   const wallet = walletId === null ? undefined : await findHouseWalletById(db, walletId);
   if (wallet === undefined) throw new Error(`${step.sagaId} has no wallet to ${step.step} from`);

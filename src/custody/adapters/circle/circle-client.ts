@@ -26,15 +26,10 @@ const current = new AsyncLocalStorage<Departure>();
 let listening = false;
 
 /**
- * Runs an SDK call whose request waits for the rate limit and has a timeout. The SDK supports neither, but it sends
- * through axios' default instance, whose interceptor runs when the request leaves: after the SDK has encrypted the
- * secret, which takes a while.
+ * The request of an SDK call waits for the rate limit and has a timeout. The SDK supports neither, but it sends through
+ * axios' default instance, whose interceptor runs when the request leaves: after the SDK has encrypted the secret,
+ * which takes a while.
  */
-function withRequestLimits<Result>(departure: Departure, call: () => Promise<Result>): Promise<Result> {
-  listen();
-  return current.run(departure, call);
-}
-
 function listen(): void {
   if (listening) return;
   listening = true;
@@ -64,11 +59,15 @@ export interface CircleClient {
   readonly write: Ask;
 }
 
-export interface CircleClientOptions {
+/** The operator's account at Circle. */
+export interface CircleSettings {
   readonly apiKey: string;
   readonly entitySecret: string;
   /** Default: Circle's own servers. */
   readonly baseUrl?: string | undefined;
+}
+
+export interface CircleClientOptions extends CircleSettings {
   readonly logger: Logger;
   readonly limits?: Partial<CallLimits>;
 }
@@ -98,13 +97,9 @@ const usualLimits: CallLimits = {
   maxWaitMs: 5_000,
 };
 
-export function createCircleClient({
-  apiKey,
-  entitySecret,
-  baseUrl,
-  logger,
-  limits,
-}: CircleClientOptions): CircleClient {
+export function createCircleClient(options: CircleClientOptions): CircleClient {
+  const { apiKey, entitySecret, baseUrl, logger, limits } = options;
+  listen();
   const usual = { ...usualLimits, ...limits };
   const { timeoutMs, totalMs, tries, pauseMs, maxWaitMs } = usual;
   const redact = (text: string) => text.replaceAll(apiKey, '[redacted]').replaceAll(entitySecret, '[redacted]');
@@ -124,7 +119,7 @@ export function createCircleClient({
     let outcomeUnknown = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        return readAnswer(schema, (await withRequestLimits({ turnstile, timeoutMs }, () => call(sdk))).data);
+        return readAnswer(schema, (await current.run({ turnstile, timeoutMs }, () => call(sdk))).data);
       } catch (thrown) {
         const { error, passing } = toFailure(thrown, redact);
         // A refusal after an attempt without an answer proves nothing: that attempt may still be carried out. A later

@@ -3,24 +3,18 @@ import type { Hex } from 'viem';
 import { z } from 'zod';
 import type { Networks } from '../../../chains/network.ts';
 import type { Database } from '../../../kernel/db/database.ts';
-import type { Logger } from '../../../kernel/log/logger.ts';
-import type { ContractCall, TokenSend, WalletProvider } from '../../wallets/provider.ts';
-import { type CallLimits, createCircleClient } from './circle-client.ts';
+import type { WalletMaker } from '../../wallets/pool.ts';
+import type { ContractCall, TokenSend } from '../../wallets/provider.ts';
+import { type CircleClientOptions, createCircleClient } from './circle-client.ts';
 import { requestKey, toCircleRequest, toContractSignature, toTypedDataText } from './circle-request.ts';
 import { findListed, findTaken } from './find-taken.ts';
-import { accelerate, lookUp } from './look-up.ts';
+import { lookUp } from './look-up.ts';
 import { fetchNotificationKey, type NotificationKey } from './notification-keys.ts';
-import { type CircleWallets, createCircleWallets } from './wallets.ts';
+import { createCircleWallets } from './wallets.ts';
 
-export interface CircleProviderParts {
-  readonly apiKey: string;
-  readonly entitySecret: string;
-  /** Default: Circle's own servers. */
-  readonly baseUrl?: string | undefined;
+export interface CircleProviderParts extends CircleClientOptions {
   readonly db: Database;
-  readonly logger: Logger;
   readonly networks: Networks;
-  readonly limits?: Partial<CallLimits>;
   /** How long a higher fee may take effect before it is raised again. */
   readonly patienceMs?: number;
   /** How long a transaction may be missing from Circle's list after its request. */
@@ -28,8 +22,7 @@ export interface CircleProviderParts {
 }
 
 /** Circle's developer-controlled wallets. Circle holds the keys; our entity secret authorizes their use. */
-export interface CircleProvider extends WalletProvider {
-  readonly createWallets: CircleWallets['createWallets'];
+export interface CircleProvider extends WalletMaker {
   /** The key that Circle signs its notifications with. */
   notificationKey(id: string): Promise<NotificationKey | undefined>;
 }
@@ -40,18 +33,8 @@ const signatureAnswer = z.object({ signature: z.string().regex(/^0x[0-9a-fA-F]{1
 const fee = { type: 'level', config: { feeLevel: 'MEDIUM' } } as const;
 
 export async function createCircleProvider(parts: CircleProviderParts): Promise<CircleProvider> {
-  const {
-    apiKey,
-    entitySecret,
-    baseUrl,
-    db,
-    logger,
-    networks,
-    limits,
-    patienceMs = 60_000,
-    listSettlesMs = 60_000,
-  } = parts;
-  const circle = createCircleClient({ apiKey, entitySecret, baseUrl, logger, ...(limits && { limits }) });
+  const { db, logger, networks, patienceMs = 60_000, listSettlesMs = 60_000 } = parts;
+  const circle = createCircleClient(parts);
 
   async function ask(asked: TokenSend | ContractCall): Promise<string> {
     const request = toCircleRequest(networks, asked);
@@ -104,12 +87,7 @@ export async function createCircleProvider(parts: CircleProviderParts): Promise<
 
     // Circle follows its own transactions and resends those that a reorg undoes.
     sendAgain: async () => {},
-    lookUp: (chain, ref) =>
-      lookUp(
-        { circle, networks, logger, accelerate: (id) => accelerate({ db, circle, logger, patienceMs }, id) },
-        chain,
-        ref,
-      ),
+    lookUp: (chain, ref) => lookUp({ db, circle, networks, logger, patienceMs }, chain, ref),
 
     notificationKey: (id) => fetchNotificationKey(circle, id),
   };

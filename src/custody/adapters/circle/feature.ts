@@ -5,15 +5,9 @@ import type { Feature } from '../../../kernel/feature.ts';
 import { Refusal } from '../../../kernel/refusal.ts';
 import { defineSettings, missing, url } from '../../../kernel/settings.ts';
 import type { PooledProvider } from '../../wallets/pool.ts';
+import type { CircleSettings } from './circle-client.ts';
 import type { CircleProvider } from './circle-provider.ts';
 import { addCircleNotifications, forgetNotifications } from './notifications.ts';
-
-interface CircleSettings {
-  readonly apiKey: string;
-  readonly entitySecret: string;
-  /** Default: Circle's own servers. */
-  readonly baseUrl: string | undefined;
-}
 
 interface CircleParts {
   readonly db: Database;

@@ -11,16 +11,17 @@ import { type CircleTransaction, transactionAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
 import { asRetryable } from './failures.ts';
 
-interface AccelerateParts {
+export interface LookUpParts {
   readonly db: Database;
   readonly circle: CircleClient;
+  readonly networks: Networks;
   readonly logger: Logger;
   /** How long a higher fee may take effect before it is raised again. */
   readonly patienceMs: number;
 }
 
 /** Asks Circle to raise the fee of a stuck transaction. Concurrent callers share one request. */
-export async function accelerate({ db, circle, logger, patienceMs }: AccelerateParts, id: string): Promise<void> {
+async function accelerate({ db, circle, logger, patienceMs }: LookUpParts, id: string): Promise<void> {
   const request = await nextRequest(db, id, patienceMs);
   if (request === undefined) return;
   const { round, idempotencyKey } = request;
@@ -75,11 +76,6 @@ export function parseNetworkFee(text: string | undefined): bigint | undefined {
   return parseDecimal(text, decimals);
 }
 
-/** A price per unit of gas, which Circle gives in gwei. */
-function parseGasPrice(text: string | undefined): bigint | undefined {
-  return parseDecimal(text, gweiDecimals);
-}
-
 function parseDecimal(text: string | undefined, places: number): bigint | undefined {
   const match = /^(\d{1,30})(?:\.(\d{1,60}))?$/.exec(text ?? '');
   if (match === null) return undefined;
@@ -87,14 +83,6 @@ function parseDecimal(text: string | undefined, places: number): bigint | undefi
   const digits = fraction.replace(/0+$/, '');
   if (digits.length > places) return undefined;
   return BigInt(whole + digits.padEnd(places, '0'));
-}
-
-export interface LookUpParts {
-  readonly circle: CircleClient;
-  readonly networks: Networks;
-  readonly logger: Logger;
-  /** Raises the fee of a stuck transaction. */
-  readonly accelerate: (transactionId: string) => Promise<void>;
 }
 
 const lookUpAnswer = z.object({ transaction: transactionAnswer });
@@ -125,7 +113,7 @@ async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTra
       if (isDearest(network, transaction)) {
         return { ...pending(transaction), waitsFor: 'lower fees: FEE_CEILING_GWEI allows no more' };
       }
-      await parts.accelerate(transaction.id);
+      await accelerate(parts, transaction.id);
       return pending(transaction);
     default:
       return pending(transaction);
@@ -134,7 +122,7 @@ async function report(parts: LookUpParts, chain: ChainId, transaction: CircleTra
 
 /** Whether it already offers our ceiling. Circle decides how much an acceleration adds. */
 function isDearest(network: Network | undefined, { estimatedFee }: CircleTransaction): boolean {
-  const offered = parseGasPrice(estimatedFee?.maxFee);
+  const offered = parseDecimal(estimatedFee?.maxFee, gweiDecimals);
   return network !== undefined && offered !== undefined && offered >= network.feeCeiling.maxFee;
 }
 

@@ -3,21 +3,13 @@ import { getAddress } from 'viem';
 import { z } from 'zod';
 import { type Database, onlyRow } from '../../../kernel/db/database.ts';
 import { type ChainId, homeChain } from '../../../money/catalogue.ts';
-import { type NewWallet, ProviderError } from '../../wallets/provider.ts';
+import type { WalletMaker } from '../../wallets/pool.ts';
+import { ProviderError } from '../../wallets/provider.ts';
 import { walletAnswer } from './answers.ts';
 import type { CircleClient } from './circle-client.ts';
 import { requestKey } from './circle-request.ts';
 
-export interface CircleWallets {
-  /** All in one request. The same key returns the same wallets. */
-  createWallets(request: {
-    readonly chain: ChainId;
-    readonly count: number;
-    readonly idempotencyKey: string;
-  }): Promise<readonly NewWallet[]>;
-  createWallet(request: { readonly chain: ChainId; readonly idempotencyKey?: string }): Promise<NewWallet>;
-  extendWallet(wallet: NewWallet, chain: ChainId): Promise<NewWallet>;
-}
+type CircleWallets = Pick<WalletMaker, 'createWallets' | 'createWallet' | 'extendWallet'>;
 
 /** A request older than this was abandoned. */
 const abandonedAfterSeconds = 120;

@@ -44,11 +44,6 @@ import {
 /** Nonces per commit: a long gap is closed in pieces and survives an interruption. */
 const atOnce = 20;
 
-/** The nonces that the chain has used, including pending transactions. */
-function countUsed({ client }: Network, sender: Hex): Promise<number> {
-  return client.getTransactionCount({ address: sender, blockTag: 'pending' });
-}
-
 /**
  * Raises a wallet's next nonce to the chain's, and records the transactions that this database does not know. Only
  * final ones count: a nonce that a reorg frees would leave a gap that blocks all later ones. A lying node could cause
@@ -154,15 +149,12 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     }
   }
 
-  const usedBy = (network: Network, sender: Hex) =>
-    countUsed(network, sender).catch((error: unknown) => {
-      throw retryable(toProviderError(error));
-    });
+  /** The nonces that the chain has used, including pending transactions. */
+  const usedBy = ({ client }: Network, address: Hex) =>
+    orRetryable(client.getTransactionCount({ address, blockTag: 'pending' }));
 
   const bringUp = (network: Network, sender: Hex, ahead: Pick<ChainIsAhead, 'from' | 'to'>) =>
-    catchUp({ db, logger }, network, sender, ahead).catch((error: unknown) => {
-      throw retryable(toProviderError(error));
-    });
+    orRetryable(catchUp({ db, logger }, network, sender, ahead));
 
   /** Catches up with the chain for a wallet that may have nothing to send. */
   async function look({ chain, address }: HeldWallet): Promise<void> {
@@ -203,7 +195,8 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     if (gas > feeCeiling.gasLimit) {
       throw aboveCeiling(`${network.id} estimates ${gas} gas, and at most ${feeCeiling.gasLimit} is allowed`);
     }
-    if (mostGas !== undefined && gas > mostGas) throw takesTooMuchGas();
+    if (mostGas !== undefined && gas > mostGas)
+      throw new ProviderError('It needs more gas than was paid for.', { retryable: false, code: 'rejected' });
     const gasLimit = mostGas ?? smaller((gas * 3n) / 2n, feeCeiling.gasLimit);
     // A transaction without enough gas would occupy a nonce that no node accepts, and block all later ones.
     if (balance < gasLimit * fees.maxFee + value) throw insufficientGas();
@@ -232,11 +225,8 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
     async lookUp(chain, ref) {
       const transaction = await findTransaction(db, ref);
       if (transaction === undefined) throw new Error(`no transaction is known as ${ref}`);
-      try {
-        return await followTransaction({ db, seeds, logger, stuckAfterMs }, networkOf(networks, chain), transaction);
-      } catch (error) {
-        throw retryable(toProviderError(error));
-      }
+      const network = networkOf(networks, chain);
+      return orRetryable(followTransaction({ db, seeds, logger, stuckAfterMs }, network, transaction));
     },
     async sendAgain(chain, ref) {
       for (const { raw } of await listAttempts(db, ref)) await broadcast(networkOf(networks, chain), raw, logger);
@@ -252,10 +242,6 @@ export async function createKeysProvider(parts: KeysProviderParts): Promise<Keys
   };
 }
 
-function takesTooMuchGas(): ProviderError {
-  return new ProviderError('It needs more gas than was paid for.', { retryable: false, code: 'rejected' });
-}
-
 /** Nothing is signed until the operator has decided. */
 function perhapsPaid(cause: PossiblyPaid): ProviderError {
   return new ProviderError(`It may have been paid: ${cause.message}.`, {
@@ -267,21 +253,18 @@ function perhapsPaid(cause: PossiblyPaid): ProviderError {
   });
 }
 
-function toTransaction({
-  idempotencyKey: id,
-  from,
-  contract,
-  data,
-  value = 0n,
-  mostGas,
-}: ContractCall): NewKeyTransaction {
-  return { id, chain: from.chain, sender: from.address, walletRef: from.ref, to: contract, data, value, mostGas };
+function toTransaction(call: ContractCall): NewKeyTransaction {
+  const { idempotencyKey: id, from, contract: to, data, value = 0n, mostGas } = call;
+  return { id, chain: from.chain, sender: from.address, walletRef: from.ref, to, data, value, mostGas };
 }
 
 /** Only an estimate can refuse for good; every other error is retryable. */
-function retryable(trouble: ProviderError): ProviderError {
-  if (trouble.retryable) return trouble;
-  return new ProviderError(trouble.message, { retryable: true, code: 'chain_error', cause: trouble });
+function orRetryable<Result>(asked: Promise<Result>): Promise<Result> {
+  return asked.catch((error: unknown) => {
+    const trouble = toProviderError(error);
+    if (trouble.retryable) throw trouble;
+    throw new ProviderError(trouble.message, { retryable: true, code: 'chain_error', cause: trouble });
+  });
 }
 
 function networkOf(networks: Networks, chain: ChainId): Network {

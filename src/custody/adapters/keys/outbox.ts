@@ -166,18 +166,9 @@ async function drawNonce(tx: Transaction, chain: ChainId, sender: Hex): Promise<
 
 async function keepAttempt(
   tx: Transaction,
-  {
-    id,
-    chain,
-    nonce,
-    to,
-    data,
-    value,
-    gasLimit,
-    account,
-    fees,
-  }: NewKeyTransaction & Signing & { readonly nonce: number },
+  signed: NewKeyTransaction & Signing & { readonly nonce: number },
 ): Promise<void> {
+  const { id, chain, nonce, to, data, value, gasLimit, account, fees } = signed;
   const raw = await account.signTransaction({
     type: 'eip1559',
     chainId: chains[chain].chainId,

@@ -440,7 +440,6 @@ describe('the market is unreachable', () => {
       market: silent,
       gasCosts: freeGas,
       silentChains: async () => [],
-      validSeconds: 60,
     });
     const caller = { accountId: user.id, keyId: 'none' };
     const asked = { from: 'USDC', to: 'ETH', amount: '60' };
