@@ -27,13 +27,7 @@ export interface MintCall {
   readonly data?: Hex;
 }
 
-export interface MintBook {
-  find(id: string): Promise<SignedMint | undefined>;
-  /** Returns the signed transaction of this id, also if another process stored it. */
-  write(mint: Mint, call: MintCall): Promise<SignedMint>;
-  /** The next transactions that are not mined, in nonce order. */
-  listFrom(chain: ChainId, nonce: number): Promise<readonly Hex[]>;
-}
+export type MintBook = ReturnType<typeof createMintBook>;
 
 interface Waiting {
   readonly mint: Mint;
@@ -51,7 +45,7 @@ const mostAtOnce = 50;
  * Signs and stores every mint before it is sent. A lock assigns each nonce once across processes; mints that wait for it in one
  * process are stored together.
  */
-export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Promise<number>): MintBook {
+export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Promise<number>) {
   const waiting = new Map<ChainId, Waiting[]>();
   const writing = new Set<ChainId>();
 
@@ -80,15 +74,17 @@ export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Pro
   }
 
   return {
-    find: async (id) => (await findAll(db, [id])).get(id),
-    write: (mint, call) =>
-      new Promise((resolve, reject) => {
+    find: async (id: string) => (await findAll(db, [id])).get(id),
+    /** Returns the signed transaction of this id, also if another process stored it. */
+    write: (mint: Mint, call: MintCall) =>
+      new Promise<SignedMint>((resolve, reject) => {
         const queue = waiting.get(mint.chain) ?? [];
         waiting.set(mint.chain, queue);
         queue.push({ mint, call, resolve, reject });
         void work(mint.chain);
       }),
-    async listFrom(chain, nonce) {
+    /** The next transactions that are not mined, in nonce order. */
+    async listFrom(chain: ChainId, nonce: number): Promise<readonly Hex[]> {
       const { rows } = await db.query<{ raw: Hex }>(
         'SELECT raw FROM sandbox.mints WHERE chain = $1 AND nonce >= $2 ORDER BY nonce LIMIT 100',
         [chain, nonce],

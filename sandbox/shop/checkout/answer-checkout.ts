@@ -6,8 +6,8 @@ import { type CheckAgentOptions, checkAgent, checkSignedAgent } from './agent-pr
 import { cancelSession, createSession, updateSession } from './change-session.ts';
 import { type Ask, type Desk, findSession } from './desk.ts';
 import { readToken } from './read-body.ts';
-import { protocolError, ShopRefusal } from './refusal-reply.ts';
-import { type Books, type KeptAnswer, type Notice, type Session, totalOf } from './session.ts';
+import { type Notice, protocolError, ShopRefusal } from './refusal-reply.ts';
+import { type Books, type KeptAnswer, type Session, totalOf } from './session.ts';
 import type { Payments } from './settle-payments.ts';
 import { assessSession, paymentFailed, showSession } from './show-session.ts';
 

@@ -3,8 +3,8 @@ import type { ShopReply } from '../message.ts';
 import { type Ask, type Desk, findSession } from './desk.ts';
 import { forgetOld } from './forget-old.ts';
 import { type Contents, readContents } from './read-body.ts';
-import { noSession, protocolError } from './refusal-reply.ts';
-import type { Notice, Session, SessionLine } from './session.ts';
+import { type Notice, noSession, protocolError } from './refusal-reply.ts';
+import type { Session, SessionLine } from './session.ts';
 import { showSession } from './show-session.ts';
 
 const keptMs = 6 * 3_600_000;

@@ -109,14 +109,6 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-/** A UCP message of type error. */
-export interface Notice {
-  readonly code: string;
-  readonly content: string;
-  readonly severity: 'recoverable' | 'requires_buyer_input' | 'unrecoverable';
-  readonly path?: string;
-}
-
 /** An order. It keeps no more of the address than the pages show. */
 export interface Order {
   readonly id: string;

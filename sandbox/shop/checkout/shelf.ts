@@ -1,7 +1,7 @@
 import { type ShopProduct, variantsOf } from '../catalog.ts';
 import type { BookChange, Books, SessionLine } from './session.ts';
-import type { ProductChange } from './switches.ts';
 
+export type ProductChange = Partial<Record<'cents' | 'stock', number | undefined>>;
 export type Shelf = ReturnType<typeof createShelf>;
 
 /** Enough that a sandbox does not run out. */

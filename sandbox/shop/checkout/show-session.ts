@@ -10,15 +10,8 @@ import { json, type ShopReply } from '../message.ts';
 import { before, checkoutCapability, fulfillmentCapability, type UcpVersion } from '../ucp-versions.ts';
 import type { Desk } from './desk.ts';
 import { type Destination, handlerId } from './read-body.ts';
-import {
-  chosenOption,
-  linePrice,
-  type Notice,
-  type Session,
-  type SessionLine,
-  shippingOptions,
-  totalsOf,
-} from './session.ts';
+import type { Notice } from './refusal-reply.ts';
+import { chosenOption, linePrice, type Session, type SessionLine, shippingOptions, totalsOf } from './session.ts';
 
 /** The status of a checkout and what it lacks. Computed on each request, because stock changes. */
 export function assessSession(session: Session, desk: Desk): { status: string; notices: readonly Notice[] } {

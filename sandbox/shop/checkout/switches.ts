@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { describeIssue } from '../../../src/kernel/http/describe-issue.ts';
 import { json, type ShopMessage, type ShopReply } from '../message.ts';
 import type { Books } from './session.ts';
-import type { Shelf } from './shelf.ts';
+import type { ProductChange, Shelf } from './shelf.ts';
 
 /**
  * `GET` and `POST /switches`, to simulate failures. Only under a loopback name, because the shop's own name may be reachable by
@@ -64,8 +64,6 @@ const productChange = z.strictObject({
   cents: z.int().min(1).max(100_000_000).optional(),
   stock: z.int().min(0).max(1_000_000).optional(),
 });
-
-export type ProductChange = z.infer<typeof productChange>;
 
 const request = z.strictObject({
   behaviour: shopBehaviour.optional(),
