@@ -3,7 +3,14 @@ import { tokenAbi } from '../../src/chains/abi.ts';
 import { readTokenDomain, type SignedAuthorization, toTypedData } from '../../src/chains/authorization.ts';
 import type { Network, Token } from '../../src/chains/network.ts';
 import { decodeHeader, headerNames } from '../../src/x402/wire/header.ts';
-import { exactPayload, networkName, payment1, payment2, type Receipt } from '../../src/x402/wire/messages.ts';
+import {
+  exactPayload,
+  networkName,
+  payment1,
+  payment2,
+  type Receipt,
+  toAuthorization,
+} from '../../src/x402/wire/messages.ts';
 import { sellerAccount } from '../accounts.ts';
 import type { Faucet } from '../chains/faucet.ts';
 
@@ -63,19 +70,6 @@ function readPayment(headers: Headers) {
 
 function decoded(header: string | string[] | undefined): unknown {
   return typeof header === 'string' ? decodeHeader(header) : undefined;
-}
-
-function toAuthorization({ signature, authorization }: ReturnType<typeof exactPayload.parse>): SignedAuthorization {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  return {
-    from: from as Hex,
-    to: to as Hex,
-    atomic: BigInt(value),
-    validAfter: BigInt(validAfter),
-    validBefore: BigInt(validBefore),
-    nonce: nonce as Hex,
-    signature: signature as Hex,
-  };
 }
 
 /** Serializes submissions, because they share one account. The faucet funds its gas on first use. */

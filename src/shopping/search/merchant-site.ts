@@ -18,7 +18,7 @@ interface KnownRobots {
   readonly origin: string;
 }
 
-export type RobotsCache = ReturnType<typeof createRobotsCache>;
+type RobotsCache = ReturnType<typeof createRobotsCache>;
 
 /** The minimum that RFC 9309 requires a crawler to read. */
 const mostRobotsBytes = 512_000;
