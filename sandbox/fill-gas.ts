@@ -1,19 +1,14 @@
 import { z } from 'zod';
+import type { OpenSandboxOptions } from '../src/app/sandbox-port.ts';
 import { gasFloat } from '../src/custody/treasury/add-float.ts';
 import { type HouseWallet, listHouseWallets } from '../src/custody/wallets/house-wallets.ts';
-import type { Database } from '../src/kernel/db/database.ts';
 import { defineJob, handleJob } from '../src/kernel/jobs/define-job.ts';
 import type { Schedule } from '../src/kernel/jobs/worker.ts';
-import type { Ledger } from '../src/ledger/ledger.ts';
 import { amountOf } from '../src/money/amount.ts';
 import { chains } from '../src/money/catalogue.ts';
 import type { Faucet } from './chains/faucet.ts';
 
-export interface FillGasParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly faucet: Faucet;
-}
+type FillGasParts = Pick<OpenSandboxOptions, 'db' | 'ledger'> & { readonly faucet: Faucet };
 
 /** Enough for some hundred million transactions at the local gas price. */
 const fillAtomic = 10_000n * 10n ** 18n;

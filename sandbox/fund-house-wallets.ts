@@ -1,24 +1,18 @@
 import { type Hex, isAddressEqual, zeroAddress } from 'viem';
+import type { OpenSandboxOptions } from '../src/app/sandbox-port.ts';
 import { findReceipt } from '../src/chains/find-receipt.ts';
 import { createNetworks, tokenOf } from '../src/chains/network.ts';
 import { transferIn } from '../src/chains/token-transfer.ts';
 import { houseWallet } from '../src/custody/wallets/house-wallets.ts';
 import type { Arrival } from '../src/custody/watch/read-transfers.ts';
-import type { Database } from '../src/kernel/db/database.ts';
-import type { Logger } from '../src/kernel/log/logger.ts';
 import { houseAccount } from '../src/ledger/account-id.ts';
-import { type Ledger, postOrThrow } from '../src/ledger/ledger.ts';
+import { postOrThrow } from '../src/ledger/ledger.ts';
 import { amountOf } from '../src/money/amount.ts';
 import { homeChain } from '../src/money/catalogue.ts';
 import { creditWithin } from '../src/payments/deposits/credit-deposits.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 
-export interface FillFloatParts {
-  readonly db: Database;
-  readonly ledger: Ledger;
-  readonly logger: Logger;
-  readonly chains: LocalChains;
-}
+type FillFloatParts = Pick<OpenSandboxOptions, 'db' | 'ledger' | 'logger'> & { readonly chains: LocalChains };
 
 /** The house's own money in the wallet that pays sellers. */
 export const sandboxFloat = amountOf('USDC', 1_000_000_000n);

@@ -67,13 +67,7 @@ export function fundRoute({ db, chains, creditedWithinMs = 20_000 }: FundParts):
       // The mint book makes it idempotent; the key is claimed so that no other route accepts it.
       const scope = idempotency && { accountId, ...idempotency };
       if (scope !== undefined && !(await claimKey(db, scope))) throw httpErrors.idempotency_mismatch();
-      const txHash = await mintOrRefuse(chains.faucet, {
-        id,
-        chain: homeChain,
-        asset,
-        to,
-        atomic: amount.atomic,
-      });
+      const txHash = await mintOrRefuse(chains.faucet, { id, chain: homeChain, asset, to, atomic: amount.atomic });
 
       const answer = (transferId: string) =>
         ok({ txHash, transferId, amount: toAmountValue(amount), currency: body.currency });
@@ -114,29 +108,23 @@ async function findCredit(db: Database, accountId: bigint, txHash: Hex): Promise
   return rows[0]?.transferId;
 }
 
+const refusals: Readonly<Record<FaucetError['fault'], (message: string) => Error>> = {
+  unknown_asset: (message) => httpErrors.invalid_request(`${message}.`, { errors: [{ path: 'currency', message }] }),
+  other_mint: () => httpErrors.idempotency_mismatch(),
+  refused: () =>
+    httpErrors.invalid_request('The token contract refuses transfers to this address.', {
+      errors: [{ path: 'address', message: 'cannot receive this token' }],
+    }),
+  not_mined: () =>
+    httpErrors.unavailable('The transaction was sent but is not mined yet. Check the balance before you retry.'),
+};
+
 /** Mints, and translates failures into API errors. */
 export async function mintOrRefuse(faucet: Faucet, mint: Mint): Promise<Hex> {
   try {
     return await faucet.mint(mint);
   } catch (error) {
-    if (error instanceof FaucetError) {
-      switch (error.fault) {
-        case 'unknown_asset':
-          throw httpErrors.invalid_request(`${error.message}.`, {
-            errors: [{ path: 'currency', message: error.message }],
-          });
-        case 'other_mint':
-          throw httpErrors.idempotency_mismatch();
-        case 'refused':
-          throw httpErrors.invalid_request('The token contract refuses transfers to this address.', {
-            errors: [{ path: 'address', message: 'cannot receive this token' }],
-          });
-        case 'not_mined':
-          throw httpErrors.unavailable(
-            'The transaction was sent but is not mined yet. Check the balance before you retry.',
-          );
-      }
-    }
+    if (error instanceof FaucetError) throw refusals[error.fault](error.message);
     // The chains are starting again, or have moved to another process.
     if (error instanceof BaseError)
       throw httpErrors.unavailable('The local chain is unavailable right now. Try again.');

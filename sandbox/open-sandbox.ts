@@ -39,7 +39,7 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<OpenSand
   const shops = await openShops({ logger, publicUrl, ways: settings.ways, dataDir: shopsDataDir(options) });
   closers.push(() => shops.stop());
   const { openSeller } = await import('./seller/open-seller.ts');
-  const seller = await openSeller({ chains, logger });
+  const seller = await openSeller(chains, logger);
   closers.push(() => seller.stop());
 
   const { createSandboxOnRamp } = await import('./on-ramp/sandbox-on-ramp.ts');

@@ -32,12 +32,6 @@ const user = 'paywright';
 const database = 'paywright';
 const startTimeoutMs = 60_000;
 
-export interface EmbeddedPostgres {
-  readonly url: string;
-  /** A fast shutdown: open transactions are rolled back, committed data is kept. */
-  stop(): Promise<void>;
-}
-
 export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** Called when the server ends unexpectedly. It is restarted automatically. */
@@ -58,7 +52,7 @@ interface Place {
  * Runs a real PostgreSQL from an npm package as a child process. It listens only on a Unix socket in a folder that only the
  * sandbox's owner can enter, so neither the network nor another local user can reach it.
  */
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions) {
   const { dataDir } = options;
   refuseOthersPostgres(join(dataDir, 'postgres'));
   const binaries = await findBinaries();
@@ -100,7 +94,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   return {
     url: urlOf(place, database),
-    async stop() {
+    /** A fast shutdown: open transactions are rolled back, committed data is kept. */
+    async stop(): Promise<void> {
       stopping = true;
       process.off('exit', endWithUs);
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -255,15 +250,9 @@ async function endLeftover(place: Place): Promise<void> {
   rmSync(join(place.socketDir, '.s.PGSQL.5432.lock'), { force: true });
 }
 
-interface LaunchOptions {
-  readonly place: Place;
-  readonly demotion: Demotion;
-  readonly settings: Readonly<Record<string, string>>;
-}
-
 async function launch(
   binaries: Binaries,
-  options: LaunchOptions,
+  options: { readonly place: Place; readonly demotion: Demotion; readonly settings: Readonly<Record<string, string>> },
   deadline = performance.now() + startTimeoutMs,
 ): Promise<ChildProcess> {
   const { postgres } = binaries;
@@ -310,27 +299,24 @@ async function launch(
 }
 
 async function accepts(place: Place): Promise<boolean> {
+  return withClient(place, async () => true).catch(() => false);
+}
+
+async function createDatabase(place: Place): Promise<void> {
+  await withClient(place, async (client) => {
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [database]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${database}`);
+  });
+}
+
+async function withClient<Result>(place: Place, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
   const client = new pg.Client({ connectionString: urlOf(place, 'postgres') });
   client.on('error', () => {});
   try {
     await client.connect();
-    return true;
-  } catch {
-    return false;
+    return await work(client);
   } finally {
     await client.end().catch(() => {});
-  }
-}
-
-async function createDatabase(place: Place): Promise<void> {
-  const client = new pg.Client({ connectionString: urlOf(place, 'postgres') });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [database]);
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${database}`);
-  } finally {
-    await client.end();
   }
 }
 

@@ -28,20 +28,9 @@ const namespaced: Demotion = { prefix: ['unshare', '--user', `--map-user=${nobod
  */
 function become(uid: number, capabilities: readonly string[] = []): Demotion {
   const kept = ['-all', ...capabilities.map((name) => `+${name}`)].join(',');
-  return {
-    prefix: [
-      'setpriv',
-      `--reuid=${uid}`,
-      `--regid=${uid}`,
-      '--clear-groups',
-      '--no-new-privs',
-      `--inh-caps=${kept}`,
-      `--ambient-caps=${kept}`,
-      `--bounding-set=${kept}`,
-      '--',
-    ],
-    owner: uid,
-  };
+  const user = `--reuid=${uid} --regid=${uid} --clear-groups --no-new-privs`;
+  const rights = `--inh-caps=${kept} --ambient-caps=${kept} --bounding-set=${kept}`;
+  return { prefix: `setpriv ${user} ${rights} --`.split(' '), owner: uid };
 }
 
 /**
@@ -63,22 +52,14 @@ export async function chooseDemotion(
   candidates: readonly Demotion[] = candidatesFor(folderOwner),
 ): Promise<Demotion> {
   for (const candidate of candidates) {
-    const [command = 'sh', ...args] = [
-      ...candidate.prefix,
-      'sh',
-      '-c',
-      'cd "$1" && "$2" --version',
-      'sh',
-      folder,
-      program,
-    ];
-    if (
-      await run(command, args, { cwd: '/' }).then(
-        () => true,
-        () => false,
-      )
-    )
+    const check = ['sh', '-c', 'cd "$1" && "$2" --version', 'sh', folder, program];
+    const [command = 'sh', ...args] = [...candidate.prefix, ...check];
+    try {
+      await run(command, args, { cwd: '/' });
       return candidate;
+    } catch {
+      // The next one may work.
+    }
   }
   throw new Refusal(
     'PostgreSQL does not run as root, and this machine offers no way to drop privileges. Start as an ordinary user, or set DATABASE_URL.',

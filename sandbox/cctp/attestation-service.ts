@@ -36,7 +36,7 @@ export async function serveAttestations(
   response: ServerResponse,
 ): Promise<void> {
   const body = (await readBody(request)) ?? '';
-  if (pathOf(request) === behaviourPath) return sayBehaviour(service, { request, response, body });
+  if (pathOf(request) === behaviourPath) return sayBehaviour(service, request, response, body);
   const answer = await service.answer(new URL(request.url ?? '/', 'http://attestations'));
   // The connection stays open until the client or the server closes it.
   if (answer === 'hang') return;
@@ -48,13 +48,7 @@ export async function serveAttestations(
   response.writeHead(answer.status, { 'content-type': 'application/json', 'x-request-id': id }).end(answer.body);
 }
 
-interface BehaviourRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly body: string;
-}
-
-function sayBehaviour(service: AttestationService, { request, response, body }: BehaviourRequest): void {
+function sayBehaviour(service: AttestationService, request: IncomingMessage, response: ServerResponse, body: string) {
   const say = (status: number, content: object) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(content));
   };
@@ -93,23 +87,9 @@ class RequestLimit {
     this.#blockedUntil = now + blockedMs;
     return false;
   }
-
-  forget(): void {
-    this.#recent = [];
-    this.#blockedUntil = 0;
-    this.total = 0;
-    this.mostInOneSecond = 0;
-  }
 }
 
-/** Circle's attestation service for the local chains, with the response formats of its published API. */
-export interface AttestationService {
-  readonly behaviour: AttestationBehaviour;
-  /** Replaces the behaviour; omitted fields get their defaults, and all counters are reset. */
-  behave(behaviour: unknown): void;
-  readonly asked: { readonly total: number; readonly mostInOneSecond: number };
-  answer(url: URL): Promise<ServiceAnswer>;
-}
+export type AttestationService = ReturnType<typeof createAttestationService>;
 
 export interface AttestationServiceOptions {
   readonly chains: ReadonlyMap<ChainId, LocalChain>;
@@ -121,9 +101,10 @@ const mostRemembered = 10_000;
 
 const messageFaults: ReadonlySet<string> = new Set(['foreign_message', 'wrong_signatures']);
 
-export function createAttestationService({ chains, clock }: AttestationServiceOptions): AttestationService {
+/** Circle's attestation service for the local chains, with the response formats of its published API. */
+export function createAttestationService({ chains, clock }: AttestationServiceOptions) {
   const byDomain = new Map<number, LocalChain>([...chains.values()].map((chain) => [facts[chain.id].domain, chain]));
-  const limit = new RequestLimit(clock);
+  let limit = new RequestLimit(clock);
   const firstAsked = new Map<Hex, number>();
   let behaviour = attestationBehaviour.parse({});
   let faultsLeft = Number.POSITIVE_INFINITY;
@@ -171,12 +152,13 @@ export function createAttestationService({ chains, clock }: AttestationServiceOp
     get asked() {
       return { total: limit.total, mostInOneSecond: limit.mostInOneSecond };
     },
-    behave(given) {
+    /** Replaces the behaviour; omitted fields get their defaults, and all counters are reset. */
+    behave(given: unknown): void {
       behaviour = attestationBehaviour.parse(given);
       faultsLeft = behaviour.faults ?? Number.POSITIVE_INFINITY;
-      limit.forget();
+      limit = new RequestLimit(clock);
     },
-    async answer(url) {
+    async answer(url: URL): Promise<ServiceAnswer> {
       if (!limit.letsIn(behaviour)) return tooMany;
       const fault = takeFault('instead of an answer');
       if (fault === 'hang' || fault === 'disconnect') return fault;

@@ -16,14 +16,7 @@ interface RpcError {
   readonly data?: unknown;
 }
 
-/** One chain in memory. It has no clock of its own: the caller passes the block time. */
-export interface EvmNode {
-  call(method: string, params?: readonly unknown[]): Promise<RpcOutcome>;
-  /** Like `call`, with the timestamp of the block that it mines. */
-  callAt(blockTime: number, method: string, params?: readonly unknown[]): Promise<RpcOutcome>;
-  /** Runs the calls in order and stops at the first error. Returns whether all succeeded. */
-  callAllAt(calls: readonly (RpcCall & { readonly blockTime: number })[]): Promise<boolean>;
-}
+export type EvmNode = Awaited<ReturnType<typeof createEvmNode>>;
 
 export interface EvmNodeOptions {
   readonly chainId: number;
@@ -61,7 +54,8 @@ function load(): Promise<{ edr: Edr; context: EdrContext }> {
   return loading;
 }
 
-export async function createEvmNode({ chainId, genesisTime, richAccount }: EvmNodeOptions): Promise<EvmNode> {
+/** One chain in memory. It has no clock of its own: the caller passes the block time. */
+export async function createEvmNode({ chainId, genesisTime, richAccount }: EvmNodeOptions) {
   const { edr, context } = await load();
   const hardfork = edr.PRAGUE;
   const provider = await context.createProvider(
@@ -100,34 +94,34 @@ export async function createEvmNode({ chainId, genesisTime, richAccount }: EvmNo
     new edr.ContractDecoder(),
   );
 
+  const timed = ({ blockTime, method, params }: TimedCall) => [
+    { method: 'evm_setNextBlockTimestamp', params: [blockTime] },
+    { method, params },
+  ];
   return {
-    call: async (method, params = []) => toOutcome(await ask(provider, { method, params })),
-    async callAt(blockTime, method, params = []) {
-      const answer = await ask(provider, [
-        { method: 'evm_setNextBlockTimestamp', params: [blockTime] },
-        { method, params },
-      ]);
+    call: async (method: string, params: readonly unknown[] = []): Promise<RpcOutcome> =>
+      toOutcome(await ask(provider, { method, params })),
+    /** Like `call`, with the timestamp of the block that it mines. */
+    async callAt(blockTime: number, method: string, params: readonly unknown[] = []): Promise<RpcOutcome> {
+      const answer = await ask(provider, timed({ blockTime, method, params }));
       return 'error' in answer ? toOutcome(answer) : { result: (answer.result as unknown[])[1] };
     },
-    async callAllAt(calls) {
-      const requests = calls.flatMap(({ blockTime, method, params }) => [
-        { method: 'evm_setNextBlockTimestamp', params: [blockTime] },
-        { method, params },
-      ]);
-      return !('error' in (await ask(provider, requests)));
+    /** Runs the calls in order and stops at the first error. Returns whether all succeeded. */
+    async callAllAt(calls: readonly TimedCall[]): Promise<boolean> {
+      return !('error' in (await ask(provider, calls.flatMap(timed))));
     },
   };
 }
 
-type Answer = { readonly result: unknown } | { readonly error: RpcError };
+type TimedCall = RpcCall & { readonly blockTime: number };
 
-async function ask(provider: Provider, request: unknown): Promise<Answer> {
+async function ask(provider: Provider, request: unknown): Promise<RpcOutcome> {
   const response = await provider.handleRequest(JSON.stringify(request));
   return typeof response.data === 'string' ? JSON.parse(response.data) : response.data;
 }
 
 /** Reports a revert as other nodes do: code 3 with the contract's raw data. */
-function toOutcome(answer: Answer): RpcOutcome {
+function toOutcome(answer: RpcOutcome): RpcOutcome {
   if (!('error' in answer)) return { result: answer.result };
   const { code, message, data } = answer.error;
   const reason = (data as { data?: unknown } | null)?.data;

@@ -10,13 +10,7 @@ import { mintAccount } from '../accounts.ts';
 import { createMintBook, type Mint, type MintBook, type MintCall, type SignedMint } from './mint-book.ts';
 import { bridgedTokens, faucetAssets, mintedTokens, wrappedHomeCoin } from './tokens.ts';
 
-/** Mints play money. */
-export interface Faucet {
-  /** Resolves with the transaction hash once it is mined. */
-  mint(mint: Mint): Promise<Hex>;
-  /** The mint that was requested under this id. */
-  find(id: string): Promise<Mint | undefined>;
-}
+export type Faucet = ReturnType<typeof createFaucet>;
 
 /** Why a mint failed: unknown asset on this chain, id used for another mint, rejected by the contract, or not mined yet. */
 type FaucetFault = 'unknown_asset' | 'other_mint' | 'refused' | 'not_mined';
@@ -40,7 +34,8 @@ const multicallValueAbi = parseAbi([
 ]);
 const minedWithinMs = 30_000;
 
-export function createFaucet(db: Database, settings: ReadonlyMap<ChainId, NetworkSettings>): Faucet {
+/** Mints play money. */
+export function createFaucet(db: Database, settings: ReadonlyMap<ChainId, NetworkSettings>) {
   const networks = createNetworks(settings);
   const network = (chain: ChainId) => {
     const found = networks.get(chain);
@@ -49,8 +44,10 @@ export function createFaucet(db: Database, settings: ReadonlyMap<ChainId, Networ
   };
   const book = createMintBook(db, (chain) => minedNonce(network(chain)));
   return {
-    find: (id) => book.find(id),
-    async mint(mint) {
+    /** The mint that was requested under this id. */
+    find: (id: string): Promise<Mint | undefined> => book.find(id),
+    /** Resolves with the transaction hash once it is mined. */
+    async mint(mint: Mint): Promise<Hex> {
       const signed = await book.write(mint, callFor(mint));
       if (!isSame(mint, signed)) throw new FaucetError('other_mint', 'this id belongs to another mint');
       const { client } = network(mint.chain);

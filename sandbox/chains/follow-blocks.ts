@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 
-/** Notifies any number of listeners of new blocks. */
-export interface BlockFollower {
-  /** Returns a function that stops listening. */
-  onBlock(listener: () => void): () => void;
-  stop(): void;
-}
+export type BlockFollower = ReturnType<typeof followBlocks>;
 
 const pauseMs = 500;
 
-/** Long-polls the chain while there are listeners. */
-export function followBlocks(url: string): BlockFollower {
+/** Notifies any number of listeners of new blocks. Long-polls the chain while there are any. */
+export function followBlocks(url: string) {
   const listeners = new Set<() => void>();
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -36,7 +31,8 @@ export function followBlocks(url: string): BlockFollower {
   }
 
   return {
-    onBlock(listener) {
+    /** Returns a function that stops listening. */
+    onBlock(listener: () => void): () => void {
       listeners.add(listener);
       if (!following) void follow();
       return () => void listeners.delete(listener);

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Queryable } from '../../src/kernel/db/database.ts';
 import type { ChainId } from '../../src/money/catalogue.ts';
+import { createGatherer } from '../../src/x402/sell/gather.ts';
 
 /** One call that changes a chain, recorded so that it can be replayed at the next start. */
 export interface JournalEntry {
@@ -16,10 +17,10 @@ export interface Journal {
   append(chain: ChainId, entries: readonly JournalEntry[]): Promise<void>;
 }
 
-interface Waiting {
-  readonly rows: readonly { chain: ChainId; seq: number; entry: JournalEntry }[];
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+interface NumberedEntry {
+  readonly chain: ChainId;
+  readonly seq: number;
+  readonly entry: JournalEntry;
 }
 
 /**
@@ -28,30 +29,20 @@ interface Waiting {
  */
 export function createJournal(client: pg.Client): Journal & { startAt(chain: ChainId, length: number): void } {
   const next = new Map<ChainId, number>();
-  const waiting: Waiting[] = [];
-  let writing = false;
-
-  async function write(): Promise<void> {
-    if (writing) return;
-    writing = true;
-    try {
-      while (waiting.length > 0) {
-        const group = waiting.splice(0);
-        const outcome = await insert(
-          client,
-          group.flatMap(({ rows }) => rows),
-        ).then(
-          () => undefined,
-          (error: unknown) => ({ error }),
-        );
+  const write = createGatherer({
+    atOnce: Number.POSITIVE_INFINITY,
+    mostInFlight: 1,
+    async run(groups: readonly (readonly NumberedEntry[])[]): Promise<undefined[]> {
+      try {
+        await insert(client, groups.flat());
+      } catch (error) {
         // The outcome may be unknown. Ending the session stops the chains, and they restart from the journal.
-        if (outcome !== undefined) void client.end().catch(() => {});
-        for (const { resolve, reject } of group) outcome === undefined ? resolve() : reject(outcome.error);
+        void client.end().catch(() => {});
+        throw error;
       }
-    } finally {
-      writing = false;
-    }
-  }
+      return [];
+    },
+  });
 
   return {
     startAt(chain, length) {
@@ -61,16 +52,12 @@ export function createJournal(client: pg.Client): Journal & { startAt(chain: Cha
       const from = next.get(chain);
       if (from === undefined) throw new Error(`the journal of ${chain} has not been read`);
       next.set(chain, from + entries.length);
-      const rows = entries.map((entry, index) => ({ chain, seq: from + index, entry }));
-      return new Promise((resolve, reject) => {
-        waiting.push({ rows, resolve, reject });
-        void write();
-      });
+      return write(entries.map((entry, index) => ({ chain, seq: from + index, entry })));
     },
   };
 }
 
-async function insert(client: pg.Client, rows: Waiting['rows']): Promise<void> {
+async function insert(client: pg.Client, rows: readonly NumberedEntry[]): Promise<void> {
   await client.query(
     `INSERT INTO sandbox.chain_journal (chain, seq, block_time, method, params)
      SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])`,

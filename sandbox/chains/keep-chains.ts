@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Database } from '../../src/kernel/db/database.ts';
@@ -14,17 +15,12 @@ const askEveryMs = 1_000;
 const publishedWithinMs = 60_000;
 const waitForPortMs = 5_000;
 
-export interface ChainKeeper {
-  readonly urls: ChainUrls;
-  stop(): Promise<void>;
-}
-
 /**
  * One process per database runs the chains: the one whose session holds the lock. The others stand by and take over on the same
  * port. The journal is written through that session, so a process that loses it can write nothing more; it discards its chains
  * and stands by.
  */
-export async function keepChains(db: Database, logger: Logger): Promise<ChainKeeper> {
+export async function keepChains(db: Database, logger: Logger) {
   let stopped = false;
   let session: { readonly client: pg.Client; readonly ended: Promise<void>; running?: RunningChains } | undefined;
   const stopSignal = new AbortController();
@@ -51,7 +47,7 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
     while (!stopped) {
       try {
         if (session?.running !== undefined) {
-          await Promise.race([session.ended, aborted(stopSignal.signal)]);
+          await Promise.race([session.ended, once(stopSignal.signal, 'abort')]);
           if (stopped) return;
           logger.warn('lost the database session that holds the local chains; restarting them');
           await closeSession();
@@ -74,7 +70,7 @@ export async function keepChains(db: Database, logger: Logger): Promise<ChainKee
     const watching = watch(urls);
     return {
       urls,
-      async stop() {
+      async stop(): Promise<void> {
         stopped = true;
         stopSignal.abort();
         await watching;
@@ -99,21 +95,11 @@ async function startOrJoin(db: Database, tryToKeep: () => Promise<boolean>): Pro
 }
 
 async function openSession(db: Database): Promise<{ client: pg.Client; ended: Promise<void> }> {
-  const client = new pg.Client({
-    ...db.pool.options,
-    application_name: keeperName,
-  });
+  const client = new pg.Client({ ...db.pool.options, application_name: keeperName });
   const ended = new Promise<void>((resolve) => {
     client.on('error', () => resolve());
     client.on('end', () => resolve());
   });
   await client.connect();
   return { client, ended };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -2,38 +2,12 @@ import { EventEmitter, once } from 'node:events';
 import { type Hex, isHex, keccak256 } from 'viem';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { type ChainId, chains } from '../../src/money/catalogue.ts';
-import { type ChainState, dueTime, followEntry, initialState, planEntry, toQuantity } from './chain-state.ts';
+import { dueTime, followEntry, initialState, planEntry, toQuantity } from './chain-state.ts';
 import { createEvmNode, type EvmNode, type RpcCall, type RpcOutcome } from './evm-node.ts';
 import { executeEntry, replayJournal, result } from './execute-entry.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import { orderSends } from './order-sends.ts';
 import { canonicalMethod } from './rpc-methods.ts';
-
-interface AwaitedTime {
-  /** The block time that a caller waits for. */
-  readonly until: unknown;
-  /** The time of a block that is about to be mined anyway. */
-  readonly plannedTime: number;
-  readonly nowSeconds: number;
-}
-
-/**
- * Local chains mine only on a transaction, so on a quiet chain no deadline would ever pass. Returns whether an empty block is
- * needed: the clock has reached the awaited time, but no block has. A caller that controls the next block itself, with automine
- * off or a set time, is not interfered with.
- */
-async function isBlockMissing(
-  node: EvmNode,
-  state: ChainState,
-  { until, plannedTime, nowSeconds }: AwaitedTime,
-): Promise<boolean> {
-  const time = Number(toQuantity(until));
-  if (!state.automine || state.nextBlockTime !== undefined) return false;
-  if (time <= plannedTime || time > dueTime(state, nowSeconds)) return false;
-  // From the node and not from our state, because a reverted chain has an older block again.
-  const latest = await result<{ timestamp: string }>(node, 'eth_getBlockByNumber', ['latest', false]);
-  return Number(latest.timestamp) < time;
-}
 
 /** A chain in this process. Every change is journaled before it is applied. */
 export interface LocalChain {
@@ -113,23 +87,21 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
 
   async function planAll(calls: readonly RpcCall[]): Promise<Planned[]> {
     const plans: Planned[] = [];
-    for (const { method, params } of calls) {
-      try {
-        if (method === 'sandbox_letTimePass') {
-          plans.push(await planPassingTime(params[0]));
-          continue;
-        }
-        if (method === 'eth_sendRawTransaction' && (await isKnown(node, params[0]))) {
-          plans.push({ answer: { error: { code: -32_000, message: 'already known' } } });
-          continue;
-        }
-        plans.push({ entry: plan(method, params) });
-      } catch (error) {
-        if (!(error instanceof RangeError)) throw error;
-        plans.push({ answer: { error: { code: -32_602, message: error.message } } });
-      }
-    }
+    for (const call of calls) plans.push(await planOne(call));
     return plans;
+  }
+
+  async function planOne({ method, params }: RpcCall): Promise<Planned> {
+    try {
+      if (method === 'sandbox_letTimePass') return await planPassingTime(params[0]);
+      if (method === 'eth_sendRawTransaction' && (await isKnown(node, params[0]))) {
+        return { answer: { error: { code: -32_000, message: 'already known' } } };
+      }
+      return { entry: plan(method, params) };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return { answer: { error: { code: -32_602, message: error.message } } };
+    }
   }
 
   function plan(method: string, params: readonly unknown[]): JournalEntry {
@@ -139,10 +111,19 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
     return entry;
   }
 
-  /** Journaled as the block that it mines, so that a replay mines the same block. */
+  /**
+   * Local chains mine only on a transaction, so on a quiet chain no deadline would ever pass. An empty block is mined if the clock
+   * has reached the awaited time, but no block has. A caller that controls the next block itself, with automine off or a set time,
+   * is not interfered with. It is journaled as the block that it mines, so that a replay mines the same block.
+   */
   async function planPassingTime(until: unknown): Promise<Planned> {
-    const missing = await isBlockMissing(node, state, { until, plannedTime, nowSeconds: nowSeconds() });
-    return missing ? { entry: plan('evm_mine', []) } : { answer: { result: null } };
+    const time = Number(toQuantity(until));
+    const nothing = { answer: { result: null } };
+    if (!state.automine || state.nextBlockTime !== undefined) return nothing;
+    if (time <= plannedTime || time > dueTime(state, nowSeconds())) return nothing;
+    // From the node and not from our state, because a reverted chain has an older block again.
+    const latest = await result<{ timestamp: string }>(node, 'eth_getBlockByNumber', ['latest', false]);
+    return Number(latest.timestamp) < time ? { entry: plan('evm_mine', []) } : nothing;
   }
 
   /** Returns the newest block number once it differs from `known`, or after a timeout. */

@@ -16,7 +16,7 @@ import type { Logger } from '../../src/kernel/log/logger.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { type ChainId, chainIds, homeChain } from '../../src/money/catalogue.ts';
 import { attestationUrlOf, type ChainUrls, createChainTables, findPublished } from './chain-tables.ts';
-import { createFaucet, type Faucet } from './faucet.ts';
+import { createFaucet } from './faucet.ts';
 import { type BlockFollower, followBlocks } from './follow-blocks.ts';
 import { keepChains } from './keep-chains.ts';
 import { eurcOnPolygon } from './tokens.ts';
@@ -67,14 +67,7 @@ function bigintAsText(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/** The sandbox's chains, in this or another process. */
-export interface LocalChains {
-  readonly settings: ReadonlyMap<ChainId, NetworkSettings>;
-  readonly faucet: Faucet;
-  /** Stands in for Circle's attestation service. */
-  readonly attestationUrl: string;
-  stop(): Promise<void>;
-}
+export type LocalChains = ReturnType<typeof toLocalChains>;
 
 const servedWithinMs = 30_000;
 
@@ -99,7 +92,8 @@ export async function connectLocalChains({ db }: { db: Database }): Promise<Loca
   }
 }
 
-function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>): LocalChains {
+/** The sandbox's chains, in this or another process. */
+function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>) {
   const settings = new Map<ChainId, NetworkSettings>();
   const followers: BlockFollower[] = [];
   for (const id of chainIds) {
@@ -121,8 +115,9 @@ function toLocalChains(db: Database, urls: ChainUrls, stop: () => Promise<void>)
   return {
     settings,
     faucet: createFaucet(db, settings),
+    /** Stands in for Circle's attestation service. */
     attestationUrl: attestationUrlOf(urls),
-    async stop() {
+    async stop(): Promise<void> {
       for (const follower of followers) follower.stop();
       await stop();
     },

@@ -2,6 +2,7 @@ import { getAddress, type Hex, keccak256 } from 'viem';
 import type { Database, Queryable, Transaction } from '../../src/kernel/db/database.ts';
 import { lockUntilCommit } from '../../src/kernel/db/locks.ts';
 import { type ChainId, chains } from '../../src/money/catalogue.ts';
+import { createGatherer } from '../../src/x402/sell/gather.ts';
 import { mintAccount } from '../accounts.ts';
 import type { FaucetAsset } from './tokens.ts';
 
@@ -27,19 +28,11 @@ export interface MintCall {
   readonly data?: Hex;
 }
 
-export interface MintBook {
-  find(id: string): Promise<SignedMint | undefined>;
-  /** Returns the signed transaction of this id, also if another process stored it. */
-  write(mint: Mint, call: MintCall): Promise<SignedMint>;
-  /** The next transactions that are not mined, in nonce order. */
-  listFrom(chain: ChainId, nonce: number): Promise<readonly Hex[]>;
-}
+export type MintBook = ReturnType<typeof createMintBook>;
 
-interface Waiting {
+interface NewMint {
   readonly mint: Mint;
   readonly call: MintCall;
-  readonly resolve: (signed: SignedMint) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 const gasLimit = 300_000n;
@@ -51,44 +44,30 @@ const mostAtOnce = 50;
  * Signs and stores every mint before it is sent. A lock assigns each nonce once across processes; mints that wait for it in one
  * process are stored together.
  */
-export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Promise<number>): MintBook {
-  const waiting = new Map<ChainId, Waiting[]>();
-  const writing = new Set<ChainId>();
+export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Promise<number>) {
+  const writers = new Map<ChainId, (one: NewMint) => Promise<SignedMint>>();
 
-  async function work(chain: ChainId): Promise<void> {
-    if (writing.has(chain)) return;
-    writing.add(chain);
-    const queue = waiting.get(chain) ?? [];
-    try {
-      while (queue.length > 0) {
-        const group = queue.splice(0, mostAtOnce);
-        try {
+  function writerOf(chain: ChainId): (one: NewMint) => Promise<SignedMint> {
+    const writer =
+      writers.get(chain) ??
+      createGatherer({
+        atOnce: mostAtOnce,
+        mostInFlight: 1,
+        async run(group: readonly NewMint[]) {
           const mined = await minedNonce(chain);
-          const signed = await db.transaction((tx) => writeGroup(tx, chain, group, mined));
-          group.forEach(({ mint, resolve, reject }) => {
-            const found = signed.get(mint.id);
-            if (found === undefined) reject(new Error('a mint was not written down'));
-            else resolve(found);
-          });
-        } catch (error) {
-          for (const { reject } of group) reject(error);
-        }
-      }
-    } finally {
-      writing.delete(chain);
-    }
+          return db.transaction((tx) => writeGroup(tx, chain, group, mined));
+        },
+      });
+    writers.set(chain, writer);
+    return writer;
   }
 
   return {
-    find: async (id) => (await findAll(db, [id])).get(id),
-    write: (mint, call) =>
-      new Promise((resolve, reject) => {
-        const queue = waiting.get(mint.chain) ?? [];
-        waiting.set(mint.chain, queue);
-        queue.push({ mint, call, resolve, reject });
-        void work(mint.chain);
-      }),
-    async listFrom(chain, nonce) {
+    find: async (id: string) => (await findAll(db, [id])).get(id),
+    /** Returns the signed transaction of this id, also if another process stored it. */
+    write: (mint: Mint, call: MintCall) => writerOf(mint.chain)({ mint, call }),
+    /** The next transactions that are not mined, in nonce order. */
+    async listFrom(chain: ChainId, nonce: number): Promise<readonly Hex[]> {
       const { rows } = await db.query<{ raw: Hex }>(
         'SELECT raw FROM sandbox.mints WHERE chain = $1 AND nonce >= $2 ORDER BY nonce LIMIT 100',
         [chain, nonce],
@@ -101,30 +80,35 @@ export function createMintBook(db: Database, minedNonce: (chain: ChainId) => Pro
 async function writeGroup(
   tx: Transaction,
   chain: ChainId,
-  group: readonly Waiting[],
+  group: readonly NewMint[],
   mined: number,
-): Promise<Map<string, SignedMint>> {
+): Promise<SignedMint[]> {
   await lockUntilCommit(tx, { kind: 'mint', of: chain });
   const signed = await findAll(
     tx,
     group.map(({ mint }) => mint.id),
   );
   let nonce = await nextNonce(tx, chain, mined);
+  const mints: SignedMint[] = [];
   for (const { mint, call } of group) {
-    if (signed.has(mint.id)) continue;
-    const raw = await sign(chain, nonce, call);
-    const hash = keccak256(raw);
-    const { id, asset, atomic } = mint;
-    const to = getAddress(mint.to);
-    await tx.query(
-      `INSERT INTO sandbox.mints (id, chain, asset, recipient, atomic, nonce, raw, hash)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [id, chain, asset, to, atomic, nonce, raw, hash],
-    );
-    signed.set(id, { ...mint, to, nonce, raw, hash });
-    nonce++;
+    const one = signed.get(mint.id) ?? (await writeOne(tx, mint, call, nonce++));
+    signed.set(mint.id, one);
+    mints.push(one);
   }
-  return signed;
+  return mints;
+}
+
+async function writeOne(tx: Transaction, mint: Mint, call: MintCall, nonce: number): Promise<SignedMint> {
+  const { id, chain, asset, atomic } = mint;
+  const to = getAddress(mint.to);
+  const raw = await sign(chain, nonce, call);
+  const hash = keccak256(raw);
+  await tx.query(
+    `INSERT INTO sandbox.mints (id, chain, asset, recipient, atomic, nonce, raw, hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [id, chain, asset, to, atomic, nonce, raw, hash],
+  );
+  return { ...mint, to, nonce, raw, hash };
 }
 
 /** The account also sends transactions when contracts are placed. */

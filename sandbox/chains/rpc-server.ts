@@ -13,10 +13,7 @@ const mostInBatch = 100;
 /** The time limit of one request. Calls not started by then are dropped. */
 const longestMs = 10_000;
 
-export interface RpcServer {
-  readonly port: number;
-  stop(): Promise<void>;
-}
+export type RpcServer = Awaited<ReturnType<typeof startRpcServer>>;
 
 export interface RpcServerOptions {
   readonly chains: ReadonlyMap<ChainId, LocalChain>;
@@ -31,7 +28,7 @@ export function chainPath(id: ChainId): string {
 }
 
 /** JSON-RPC for every chain, and the attestation service. It serves local programs and rejects foreign web pages. */
-export async function startRpcServer({ chains, attestations, port, logger }: RpcServerOptions): Promise<RpcServer> {
+export async function startRpcServer({ chains, attestations, port, logger }: RpcServerOptions) {
   const byPath = new Map([...chains.values()].map((chain) => [chainPath(chain.id), chain]));
   let stopping = false;
   const server = createServer((request, response) => {
@@ -53,7 +50,7 @@ export async function startRpcServer({ chains, attestations, port, logger }: Rpc
   server.keepAliveTimeout = 120_000;
   return {
     port: await listenLocally(server, port),
-    stop() {
+    stop(): Promise<void> {
       stopping = true;
       return closeServer(server);
     },

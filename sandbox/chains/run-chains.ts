@@ -7,7 +7,7 @@ import type { Database } from '../../src/kernel/db/database.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { type ChainId, chainIds, chains, homeChain } from '../../src/money/catalogue.ts';
 import { mintAccount } from '../accounts.ts';
-import { type AttestationService, createAttestationService } from '../cctp/attestation-service.ts';
+import { createAttestationService } from '../cctp/attestation-service.ts';
 import { placeCctp } from '../cctp/place-contracts.ts';
 import { setCode } from '../compiled-contracts.ts';
 import { runMarketMaker } from '../uniswap/market-maker.ts';
@@ -18,7 +18,7 @@ import type { RpcCall } from './evm-node.ts';
 import { createJournal, type Journal, type JournalEntry, readJournal } from './journal.ts';
 import { askChain, isFree, type LocalChain, openLocalChain, requestAllAs } from './local-chain.ts';
 import { placeCoin, placeMintedToken, placeWrappedCoin } from './place-tokens.ts';
-import { chainPath, type RpcServer, startRpcServer } from './rpc-server.ts';
+import { chainPath, type RpcServerOptions, startRpcServer } from './rpc-server.ts';
 import { bridgedTokens, mintedTokens, wrappedCoins } from './tokens.ts';
 
 const isMinterAbi = parseAbi(['function isMinter(address account) view returns (bool)']);
@@ -31,21 +31,16 @@ async function deployContracts(chain: LocalChain): Promise<void> {
     const code = await askChain<Hex>(chain, 'eth_call', [{ data: contractCode().multicallCreation }, 'latest']);
     calls.push(setCode(multicallAddress, code));
   }
-  if (await isMissing(signatureCheckerAddress)) {
-    calls.push(setCode(signatureCheckerAddress, contractCode().signatureChecker));
-  }
-  if (await isMissing(fiatTokenAddress)) calls.push(setCode(fiatTokenAddress, contractCode().fiatToken));
   const coin = wrappedCoins[chain.id];
-  if (await isMissing(coin.address)) calls.push(...placeWrappedCoin(coin));
-  for (const token of mintedTokens[chain.id]) {
-    if (await isMissing(token.address)) calls.push(...placeMintedToken(token));
-  }
-  for (const token of bridgedTokens(chain.id)) {
-    if (await isMissing(token.address)) calls.push(...placeCoin(token));
-  }
-  for (const [address, place] of placeCctp(chain.id)) {
-    if (await isMissing(address)) calls.push(...place());
-  }
+  const places: [Hex, () => RpcCall[]][] = [
+    [signatureCheckerAddress, () => [setCode(signatureCheckerAddress, contractCode().signatureChecker)]],
+    [fiatTokenAddress, () => [setCode(fiatTokenAddress, contractCode().fiatToken)]],
+    [coin.address, () => placeWrappedCoin(coin)],
+    ...mintedTokens[chain.id].map((token): [Hex, () => RpcCall[]] => [token.address, () => placeMintedToken(token)]),
+    ...bridgedTokens(chain.id).map((token): [Hex, () => RpcCall[]] => [token.address, () => placeCoin(token)]),
+    ...placeCctp(chain.id),
+  ];
+  for (const [address, place] of places) if (await isMissing(address)) calls.push(...place());
   if (calls.length === 0) return;
 
   await requestAllAs(chain, mintAccount.address, calls, `a contract could not be placed on ${chain.id}`);
@@ -62,10 +57,7 @@ async function deployContracts(chain: LocalChain): Promise<void> {
   if (BigInt(mayMint) !== 1n) throw new Error(`the cross-chain protocol cannot mint on ${chain.id}`);
 }
 
-export interface RunningChains {
-  readonly urls: ChainUrls;
-  stop(): Promise<void>;
-}
+export type RunningChains = Awaited<ReturnType<typeof runChains>>;
 
 export interface RunChainsOptions {
   readonly db: Database;
@@ -83,7 +75,7 @@ interface ChainRow {
 }
 
 /** Replays the journals, places missing contracts and serves the chains. */
-export async function runChains({ db, client, logger, waitForPortMs }: RunChainsOptions): Promise<RunningChains> {
+export async function runChains({ db, client, logger, waitForPortMs }: RunChainsOptions) {
   await client.query(
     `INSERT INTO sandbox.chains (chain, genesis_time) SELECT unnest($1::text[]), $2 ON CONFLICT (chain) DO NOTHING`,
     [chainIds, Math.floor(systemClock.now() / 1000)],
@@ -104,8 +96,8 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
   const published = rows.find(({ url }) => url !== null)?.url;
   const attestations = createAttestationService({ chains, clock: monotonicClock });
   const port = Number(published && new URL(published).port);
-  const server = await serve({ chains, attestations, logger, port, waitForPortMs });
-  const urls = new Map(chainIds.map((id) => [id, `http://127.0.0.1:${server.port}${chainPath(id)}`]));
+  const server = await serve({ chains, attestations, logger, port }, waitForPortMs);
+  const urls: ChainUrls = new Map(chainIds.map((id) => [id, `http://127.0.0.1:${server.port}${chainPath(id)}`]));
   try {
     await publish(client, urls);
   } catch (error) {
@@ -116,7 +108,7 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
   const maker = market && runMarketMaker(market, logger);
   return {
     urls,
-    async stop() {
+    async stop(): Promise<void> {
       await maker?.stop();
       await server.stop();
     },
@@ -146,16 +138,8 @@ async function open(
   });
 }
 
-interface ServeOptions {
-  readonly chains: ReadonlyMap<ChainId, LocalChain>;
-  readonly attestations: AttestationService;
-  readonly logger: Logger;
-  readonly port: number;
-  readonly waitForPortMs: number;
-}
-
 /** Reuses the previous port if it is free, so that saved URLs stay valid. */
-async function serve({ port, waitForPortMs, ...parts }: ServeOptions): Promise<RpcServer> {
+async function serve({ port, ...parts }: RpcServerOptions, waitForPortMs: number) {
   const deadline = Date.now() + waitForPortMs;
   while (port > 0) {
     try {

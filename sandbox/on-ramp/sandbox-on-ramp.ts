@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { z } from 'zod';
+import type { OpenSandboxOptions } from '../../src/app/sandbox-port.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
-import type { Database } from '../../src/kernel/db/database.ts';
 import { randomBase62 } from '../../src/kernel/ids/ids.ts';
 import type { Secrets } from '../../src/kernel/secrets/secrets.ts';
 import { type Amount, amountOf, toDecimalText } from '../../src/money/amount.ts';
@@ -77,14 +77,10 @@ export interface SandboxOnRamp extends OnRamp {
   play(session: string, outcome: string): Promise<boolean>;
 }
 
-export interface SandboxOnRampParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
+type SandboxOnRampParts = Pick<OpenSandboxOptions, 'db' | 'secrets' | 'publicUrl'> & {
   readonly faucet: Faucet;
   readonly clock: Clock;
-  /** A function, because the port is known only once the service listens. */
-  readonly publicUrl: () => string;
-}
+};
 
 const name = 'sandbox';
 

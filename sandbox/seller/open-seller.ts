@@ -18,22 +18,10 @@ const price = 10_000n;
 
 const weathers = ['sunny', 'cloudy', 'windy', 'rain', 'fog', 'snow'] as const;
 
-export interface SandboxSeller {
-  /** Its URL, under a name that only the address guard resolves. */
-  readonly url: string;
-  /** For the address guard. */
-  readonly names: ReadonlyMap<string, HostAndPort>;
-  stop(): Promise<void>;
-}
+export type SandboxSeller = Awaited<ReturnType<typeof openSeller>>;
 
 /** Sells forecasts over x402, versions 1 and 2, on any free port. It submits the payment on chain before it answers. */
-export async function openSeller({
-  chains,
-  logger,
-}: {
-  readonly chains: LocalChains;
-  readonly logger: Logger;
-}): Promise<SandboxSeller> {
+export async function openSeller(chains: LocalChains, logger: Logger) {
   const network = createNetworks(chains.settings).get(homeChain);
   const token = network && tokenOf(network, 'USDC');
   const [rpcUrl] = chains.settings.get(homeChain)?.urls ?? [];
@@ -98,8 +86,9 @@ export async function openSeller({
   });
   const port = await listenLocally(server, 0);
   return {
+    /** Under a name that only the address guard resolves. */
     url: `http://${domain}/forecast`,
-    names: new Map([[domain, { host: '127.0.0.1', port }]]),
+    names: new Map<string, HostAndPort>([[domain, { host: '127.0.0.1', port }]]),
     stop: () => closeServer(server),
   };
 }

@@ -9,7 +9,7 @@ import {
   payment1,
   payment2,
   type Receipt,
-  type X402Version,
+  toAuthorization,
 } from '../../src/x402/wire/messages.ts';
 import { sellerAccount } from '../accounts.ts';
 import type { Faucet } from '../chains/faucet.ts';
@@ -21,29 +21,21 @@ export interface TakingParts {
   readonly faucet: Faucet;
 }
 
-interface Taken {
-  readonly version: X402Version;
-  readonly receipt: Receipt;
-}
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Submits the payment of a request, or says why not. Undefined if the request has none. */
-export type TakePayment = (
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  price: bigint,
-) => Promise<Taken | undefined>;
-
-export function createTaking(parts: TakingParts): TakePayment {
+export function createTaking(parts: TakingParts) {
   const { network, token } = parts;
   const submit = createSubmitting(parts);
 
-  return async (headers, price) => {
+  return async (headers: Headers, price: bigint) => {
     const brought = readPayment(headers);
     if (brought === undefined) return undefined;
     const { version, payload } = brought;
-    const of = (told: Partial<Receipt>): Taken => ({
-      version,
-      receipt: { success: false, transaction: '', network: networkName(network.id, version), ...told },
-    });
+    const of = (told: Partial<Receipt>) => {
+      const receipt: Receipt = { success: false, transaction: '', network: networkName(network.id, version), ...told };
+      return { version, receipt };
+    };
     const read = exactPayload.safeParse(payload);
     if (!read.success) return of({ errorReason: 'invalid_payload' });
     const authorization = toAuthorization(read.data);
@@ -68,7 +60,7 @@ export function createTaking(parts: TakingParts): TakePayment {
   };
 }
 
-function readPayment(headers: Readonly<Record<string, string | string[] | undefined>>) {
+function readPayment(headers: Headers) {
   const second = decoded(headers[headerNames[2].payment]);
   if (second !== undefined) return { version: 2, payload: payment2.safeParse(second).data?.payload } as const;
   const first = decoded(headers[headerNames[1].payment]);
@@ -78,19 +70,6 @@ function readPayment(headers: Readonly<Record<string, string | string[] | undefi
 
 function decoded(header: string | string[] | undefined): unknown {
   return typeof header === 'string' ? decodeHeader(header) : undefined;
-}
-
-function toAuthorization({ signature, authorization }: ReturnType<typeof exactPayload.parse>): SignedAuthorization {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  return {
-    from: from as Hex,
-    to: to as Hex,
-    atomic: BigInt(value),
-    validAfter: BigInt(validAfter),
-    validBefore: BigInt(validBefore),
-    nonce: nonce as Hex,
-    signature: signature as Hex,
-  };
 }
 
 /** Serializes submissions, because they share one account. The faucet funds its gas on first use. */

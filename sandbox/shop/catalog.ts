@@ -1,5 +1,4 @@
-import { catalogRows, type ProductExtras } from './catalog-rows.ts';
-import type { Drawing } from './pictures/forms.ts';
+import { type CatalogRow, catalogRows, type ProductExtras } from './catalog-rows.ts';
 
 export function priceText({ cents, currency }: Pick<ShopProduct, 'cents' | 'currency'>): string {
   return `${currency === 'USD' ? '$' : '€'}${(cents / 100).toFixed(2)}`;
@@ -9,37 +8,23 @@ export const productPath = ({ slug }: Pick<ShopProduct, 'slug'>) => `/products/$
 export const picturePath = ({ slug }: Pick<ShopProduct, 'slug'>) => `/pictures/${slug}.png`;
 
 /** A product of the demo shop. Prices include tax. */
-export interface ShopProduct extends ProductExtras {
+export interface ShopProduct extends CatalogRow, ProductExtras {
   readonly id: number;
   readonly slug: string;
-  readonly title: string;
-  readonly maker: string;
-  readonly category: string;
-  readonly cents: number;
-  readonly description: string;
-  readonly drawing: Drawing;
 }
 
-export const catalog: readonly ShopProduct[] = catalogRows.map(
-  ([title, maker, category, cents, description, drawing, more = {}], index) => ({
-    id: 101 + index,
-    slug: title
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/^-|-$/g, ''),
-    title,
-    maker,
-    category,
-    cents,
-    currency: 'USD',
-    shippingCents: 0,
-    inStock: true,
-    sizes: [],
-    description,
-    drawing,
-    ...more,
-  }),
-);
+export const catalog: readonly ShopProduct[] = catalogRows.map((row, index) => ({
+  id: 101 + index,
+  slug: row.title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, ''),
+  currency: 'USD',
+  shippingCents: 0,
+  inStock: true,
+  sizes: [],
+  ...row,
+}));
 
 /** One size of a product, or the product itself if it has none. */
 export interface ShopVariant {

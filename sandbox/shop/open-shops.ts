@@ -4,28 +4,11 @@ import type { Logger } from '../../src/kernel/log/logger.ts';
 import type { HostAndPort } from '../../src/kernel/outgoing/private-hosts.ts';
 import { catalog } from './catalog.ts';
 import { openCheckout } from './checkout/open-checkout.ts';
-import type { ShopSwitches } from './checkout/switches.ts';
 import { keepShop } from './keep-shop.ts';
 import { createClosedShop, createDemoShop, demoDomain } from './shop.ts';
 import { startShop } from './shop-server.ts';
 
-/** A shop's domain for searches, and its URL for a local browser. */
-interface OpenShop {
-  readonly domain: string;
-  readonly url: string;
-}
-
-export interface SandboxShops {
-  readonly demoShop: OpenShop;
-  readonly closedShop: OpenShop;
-  /** Undefined while another process runs the demo shop. */
-  readonly switches: ShopSwitches | undefined;
-  /** The local URL of one of their pages; undefined for any other page. */
-  linkFor(url: string): string | undefined;
-  /** For the address guard. */
-  readonly names: ReadonlyMap<string, HostAndPort>;
-  stop(): Promise<void>;
-}
+export type SandboxShops = Awaited<ReturnType<typeof openShops>>;
 
 export interface OpenShopsOptions {
   readonly logger: Logger;
@@ -37,25 +20,21 @@ export interface OpenShopsOptions {
 }
 
 /** All processes on one folder share the demo shop. The closed shop keeps nothing, so each process has its own. */
-export async function openShops({
-  logger,
-  publicUrl,
-  dataDir,
-  ways = searchWays,
-}: OpenShopsOptions): Promise<SandboxShops> {
+export async function openShops({ logger, publicUrl, dataDir, ways = searchWays }: OpenShopsOptions) {
   const demo = await keepShop({
     folder: dataDir === undefined ? undefined : join(dataDir, 'shop'),
     logger,
     open: (where) => openDemoShop({ ...where, logger, publicUrl, ways }),
   });
   const closing = createClosedShop();
-  const closed = await startShop(closing, { logger });
+  const closed = await startShop(closing, logger);
   const open = [
     { domain: demoDomain, at: demo },
     { domain: closing.domain, at: closed },
   ].map(({ domain, at }) => ({
+    /** For searches. */
     domain,
-    // A getter, because the demo shop may move to another process.
+    // For a local browser. A getter, because the demo shop may move to another process.
     get url() {
       return `http://127.0.0.1:${at.port}`;
     },
@@ -71,14 +50,19 @@ export async function openShops({
   return {
     demoShop,
     closedShop,
+    /** Undefined while another process runs the demo shop. */
     get switches() {
       return demo.mine?.switches;
     },
-    linkFor(url) {
+    /** The local URL of one of their pages; undefined for any other page. */
+    linkFor(url: string): string | undefined {
       const shop = open.find(({ domain }) => new RegExp(`^http://(?:www\\.)?${domain}/`).test(url));
       return shop && shop.url + new URL(url).pathname;
     },
-    names: new Map(open.flatMap(({ domain, place }) => [domain, `www.${domain}`].map((name) => [name, place]))),
+    /** For the address guard. */
+    names: new Map<string, HostAndPort>(
+      open.flatMap(({ domain, place }) => [domain, `www.${domain}`].map((name) => [name, place])),
+    ),
     stop: async () => void (await Promise.all([demo.stop(), closed.stop()])),
   };
 }
@@ -93,7 +77,7 @@ async function openDemoShop({ folder, port: before, logger, publicUrl, ways }: O
   let port = before;
   const authorities = () => [demoDomain, `www.${demoDomain}`, `127.0.0.1:${port}`, `localhost:${port}`];
   const checkout = await openCheckout({ catalog, domain: demoDomain, authorities, publicUrl, logger, folder });
-  const server = await startShop(createDemoShop({ ways, checkout }), { logger, port });
+  const server = await startShop(createDemoShop(ways, checkout), logger, port);
   port = server.port;
   return {
     port,

@@ -28,6 +28,7 @@ async function answerProfile({ shop, origin, url, method }: ShopRequest): Promis
   if (method !== 'GET' || (shop.checkout === undefined && !shop.ways.includes('ucp'))) return undefined;
   const version = ({ '/.well-known/ucp': newest, [`/.well-known/ucp/${before}`]: before } as const)[url.pathname];
   if (version === undefined) return undefined;
+  const keys = shop.checkout && [await shop.checkout.publicKey()];
   const profile = {
     ucp: {
       version,
@@ -36,7 +37,8 @@ async function answerProfile({ shop, origin, url, method }: ShopRequest): Promis
       capabilities: capabilities(shop, version),
       payment_handlers: shop.checkout?.paymentHandlers() ?? {},
     },
-    ...(shop.checkout !== undefined && (await keysOf(shop.checkout))),
+    // The two versions use different names for the same keys.
+    ...(keys !== undefined && { keys, signing_keys: keys }),
   };
   return json(profile, { headers: { 'Cache-Control': 'public, max-age=300' } });
 }
@@ -57,41 +59,21 @@ function services(origin: string, version: UcpVersion): object {
 
 function capabilities({ ways, checkout }: Shop, version: UcpVersion): object {
   const page = pageOf(version);
+  const entry = (name: string) => ({
+    version,
+    spec: page(`specification/${name}`),
+    schema: page(`schemas/shopping/${name.replace('/', '_')}.json`),
+  });
   return {
     ...(checkout !== undefined && {
-      [checkoutCapability]: [
-        { version, spec: page('specification/checkout'), schema: page('schemas/shopping/checkout.json') },
-      ],
-      [fulfillmentCapability]: [
-        {
-          version,
-          spec: page('specification/fulfillment'),
-          schema: page('schemas/shopping/fulfillment.json'),
-          extends: checkoutCapability,
-        },
-      ],
+      [checkoutCapability]: [entry('checkout')],
+      [fulfillmentCapability]: [{ ...entry('fulfillment'), extends: checkoutCapability }],
     }),
     ...(ways.includes('ucp') && {
-      [searchCapability]: [
-        { version, spec: page('specification/catalog/search'), schema: page('schemas/shopping/catalog_search.json') },
-      ],
-      [lookupCapability]: [
-        { version, spec: page('specification/catalog/lookup'), schema: page('schemas/shopping/catalog_lookup.json') },
-      ],
+      [searchCapability]: [entry('catalog/search')],
+      [lookupCapability]: [entry('catalog/lookup')],
     }),
   };
-}
-
-/** The two versions use different names for the same keys. */
-async function keysOf(checkout: NonNullable<Shop['checkout']>): Promise<object> {
-  const keys = [await checkout.publicKey()];
-  return { keys, signing_keys: keys };
-}
-
-export interface ShopServer {
-  readonly port: number;
-  /** Closes all connections and waits for requests in progress. */
-  stop(): Promise<void>;
 }
 
 const mostBodyBytes = 64 * 1024;
@@ -106,14 +88,8 @@ const styles = ['../../src/web/assets/base.css', './assets/shop.css']
   .map((path) => readFileSync(new URL(path, import.meta.url), 'utf8'))
   .join('\n');
 
-export interface StartShopOptions {
-  readonly logger: Logger;
-  /** The previous port, used if it is free. */
-  readonly port?: number | undefined;
-}
-
-/** Serves a shop on loopback only. */
-export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptions): Promise<ShopServer> {
+/** Serves a shop on loopback only. The previous port is used if it is free. */
+export async function startShop(shop: Shop, logger: Logger, port = 0) {
   const pictures = new Map<string, Promise<Buffer>>();
   const answering = new Set<Promise<void>>();
   const server = createServer((request, response) => {
@@ -168,7 +144,8 @@ export async function startShop(shop: Shop, { logger, port = 0 }: StartShopOptio
 
   return {
     port: await listenLocally(server, port).catch(() => listenLocally(server, 0)),
-    async stop() {
+    /** Closes all connections and waits for requests in progress. */
+    async stop(): Promise<void> {
       await closeServer(server);
       await Promise.all(answering);
     },

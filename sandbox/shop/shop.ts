@@ -5,15 +5,8 @@ import type { ShopMessage } from './message.ts';
 
 /** Reserved names (RFC 2606), so that no real shop is meant. */
 export const demoDomain = 'demo-shop.example';
-const closedDomain = 'closed-shop.example';
 
-export function createDemoShop({
-  ways,
-  checkout,
-}: {
-  readonly ways: readonly SearchWay[];
-  readonly checkout: Checkout;
-}): Shop {
+export function createDemoShop(ways: readonly SearchWay[], checkout: Checkout): Shop {
   return {
     name: 'Harbour & Hearth',
     tagline: 'Useful things, made by people we know.',
@@ -31,7 +24,7 @@ export function createClosedShop(): Shop {
   return {
     name: 'The Quiet Shelf',
     tagline: 'Only to look at, for the time being.',
-    domain: closedDomain,
+    domain: 'closed-shop.example',
     products: catalog.filter(({ category }) => category === 'Desk' || category === 'Pantry'),
     ways: ['woocommerce', 'json-ld'],
   };

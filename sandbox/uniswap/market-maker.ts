@@ -8,12 +8,8 @@ import { type Pool, pools, tradedTokens, worth } from './pools.ts';
 
 const lookEveryMs = 2_000;
 
-interface RunningMarketMaker {
-  stop(): Promise<void>;
-}
-
 /** Checks the pools regularly. It is stateless and runs in the process that runs the chains. */
-export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarketMaker {
+export function runMarketMaker(chain: LocalChain, logger: Logger) {
   const stopping = new AbortController();
   const { signal } = stopping;
 
@@ -30,7 +26,7 @@ export function runMarketMaker(chain: LocalChain, logger: Logger): RunningMarket
 
   const running = run();
   return {
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort();
       await running;
     },

@@ -105,27 +105,19 @@ function placeContracts(): Promise<RpcCall[]> {
   const core = '@uniswap/v3-core/artifacts/contracts';
   const periphery = '@uniswap/v3-periphery/artifacts/contracts';
   const routers = '@uniswap/swap-router-contracts/artifacts/contracts';
-  const creation = (file: string) => readArtifact(file).bytecode;
+  const at = (address: Hex, folder: string, name: string, given: readonly Hex[] = []): Construction => ({
+    address,
+    creation: readArtifact(`${folder}/${name}.sol/${name}`).bytecode,
+    given,
+  });
   return constructAll(
     [
-      { address: factory, creation: creation(`${core}/UniswapV3Factory.sol/UniswapV3Factory`), given: [] },
-      {
-        address: positionManager,
-        creation: creation(`${periphery}/NonfungiblePositionManager.sol/NonfungiblePositionManager`),
-        given: [factory, wrappedCoin, positionDescriptor],
-      },
-      { address: quoter, creation: creation(`${periphery}/lens/QuoterV2.sol/QuoterV2`), given: [factory, wrappedCoin] },
-      {
-        address: router,
-        creation: creation(`${routers}/SwapRouter02.sol/SwapRouter02`),
-        // No Uniswap v2 factory.
-        given: [zeroAddress, factory, positionManager, wrappedCoin],
-      },
-      {
-        address: uniswapMulticall,
-        creation: creation(`${periphery}/lens/UniswapInterfaceMulticall.sol/UniswapInterfaceMulticall`),
-        given: [],
-      },
+      at(factory, core, 'UniswapV3Factory'),
+      at(positionManager, periphery, 'NonfungiblePositionManager', [factory, wrappedCoin, positionDescriptor]),
+      at(quoter, `${periphery}/lens`, 'QuoterV2', [factory, wrappedCoin]),
+      // No Uniswap v2 factory.
+      at(router, routers, 'SwapRouter02', [zeroAddress, factory, positionManager, wrappedCoin]),
+      at(uniswapMulticall, `${periphery}/lens`, 'UniswapInterfaceMulticall'),
     ],
     { chainId: chains[homeChain].chainId, by: marketMaker.address },
   );

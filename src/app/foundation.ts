@@ -167,7 +167,7 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
     platforms: merchantPlatforms,
     publicUrl: () => publicUrl,
   });
-  const agentKey = createAgentKey({ db, secrets });
+  const agentKey = createAgentKey(db, secrets);
   const checkouts = createUcpCheckouts({
     outgoing,
     parser,

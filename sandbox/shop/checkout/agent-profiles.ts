@@ -10,7 +10,7 @@ import { noSession, protocolError } from './refusal-reply.ts';
 
 export interface CheckAgentOptions {
   readonly clock: Clock;
-  readonly profiles: AgentProfiles;
+  readonly profiles: ReturnType<typeof createAgentProfiles>;
   /** The shop's hosts. */
   readonly authorities: readonly string[];
 }
@@ -80,24 +80,12 @@ interface AgentProfile {
   readonly keys: readonly unknown[];
 }
 
-export interface AgentProfiles {
-  read(url: string, version: UcpVersion): Promise<AgentProfile>;
-  /** Fetches it again, but at most once per cache period. */
-  readAgain(url: string, version: UcpVersion): Promise<AgentProfile>;
-}
-
 const keepMs = 60_000;
 const mostBytes = 256 * 1024;
 const patienceMs = 3_000;
 
 /** Profiles of agents. The shop trusts only profiles on this machine and at the service's PUBLIC_URL. */
-export function createAgentProfiles({
-  clock,
-  publicUrl,
-}: {
-  readonly clock: Clock;
-  readonly publicUrl: () => string;
-}): AgentProfiles {
+export function createAgentProfiles(clock: Clock, publicUrl: () => string) {
   const kept = createExpiringCache<Fields>({ clock, keepMs, room: 50 });
   const askedAgain = createExpiringCache<true>({ clock, keepMs, room: 50 });
 
@@ -128,7 +116,8 @@ export function createAgentProfiles({
 
   return {
     read,
-    readAgain(url, version) {
+    /** Fetches it again, but at most once per cache period. */
+    readAgain(url: string, version: UcpVersion): Promise<AgentProfile> {
       if (askedAgain.get(url) === undefined) {
         askedAgain.set(url, true);
         const leaf = fieldsOf(fieldsOf(kept.get(url)?.['ucp'])['supported_versions'])[version];

@@ -6,10 +6,10 @@ import { type CheckAgentOptions, checkAgent, checkSignedAgent } from './agent-pr
 import { cancelSession, createSession, updateSession } from './change-session.ts';
 import { type Ask, type Desk, findSession } from './desk.ts';
 import { readToken } from './read-body.ts';
-import { protocolError, ShopRefusal } from './refusal-reply.ts';
-import { type Books, type KeptAnswer, type Notice, type Session, totalOf } from './session.ts';
+import { type Notice, protocolError, ShopRefusal } from './refusal-reply.ts';
+import { type Books, type KeptAnswer, type Session, totalOf } from './session.ts';
 import type { Payments } from './settle-payments.ts';
-import { assessSession, circumstancesOf, paymentFailed, showSession } from './show-session.ts';
+import { assessSession, paymentFailed, showSession } from './show-session.ts';
 
 /** Checks that the price is unchanged, reserves the stock, and only then redeems the payment. */
 async function completeSession(desk: Desk, ask: Ask, payments: Payments): Promise<ShopReply> {
@@ -29,7 +29,7 @@ async function completeSession(desk: Desk, ask: Ask, payments: Payments): Promis
     return reply;
   };
   if (totalOf(session) !== totalOf(found)) return answer([priceChanged]);
-  if (assessSession(session, circumstancesOf(desk)).status !== 'ready_for_complete') return answer();
+  if (assessSession(session, desk).status !== 'ready_for_complete') return answer();
   if (token === undefined) return answer([paymentFailed('This shop knows no such way to pay.')]);
   const taken = shelf.take(session.lines);
   if (taken === undefined) return answer();
@@ -77,11 +77,6 @@ function answerOddly(reply: ShopReply, { behaviour }: Desk): ShopReply {
   return { ...reply, lateMs };
 }
 
-/** Runs a request once per Idempotency-Key. */
-interface Once {
-  run(request: KeyedRequest, tell: TellAgain, act: (keep: Ask['keep']) => Promise<ShopReply>): Promise<ShopReply>;
-}
-
 interface KeyedRequest {
   readonly key: unknown;
   /** Identical only for identical requests. */
@@ -96,29 +91,32 @@ interface Running {
   readonly reply: Promise<ShopReply>;
 }
 
-export function createOnce({ books, clock }: { readonly books: Books; readonly clock: Clock }): Once {
+/** Runs a request once per Idempotency-Key. */
+export function createOnce(books: Books, clock: Clock) {
   const running = new Map<string, Running>();
 
-  return {
-    async run({ key, fingerprint }, tell, act) {
-      if (typeof key !== 'string' || key.length < 16 || key.length > 255) {
-        throw protocolError('invalid_request', 'Idempotency-Key must be a UUID.');
-      }
-      const known: Running | KeptAnswer | undefined = running.get(key) ?? books.get('answer', key);
-      if (known !== undefined && known.fingerprint !== fingerprint) {
-        throw protocolError('idempotency_conflict', 'This Idempotency-Key was used for another request.');
-      }
-      if (known !== undefined) return 'sessionId' in known ? tellAgain(known, tell) : known.reply;
+  return async (
+    { key, fingerprint }: KeyedRequest,
+    tell: TellAgain,
+    act: (keep: Ask['keep']) => Promise<ShopReply>,
+  ): Promise<ShopReply> => {
+    if (typeof key !== 'string' || key.length < 16 || key.length > 255) {
+      throw protocolError('invalid_request', 'Idempotency-Key must be a UUID.');
+    }
+    const known: Running | KeptAnswer | undefined = running.get(key) ?? books.get('answer', key);
+    if (known !== undefined && known.fingerprint !== fingerprint) {
+      throw protocolError('idempotency_conflict', 'This Idempotency-Key was used for another request.');
+    }
+    if (known !== undefined) return 'sessionId' in known ? tellAgain(known, tell) : known.reply;
 
-      const keep: Ask['keep'] = (sessionId, reply) => [
-        'answer',
-        key,
-        { fingerprint, sessionId, reply: reply && { status: reply.status, body: String(reply.body) }, at: clock.now() },
-      ];
-      const reply = act(keep).finally(() => running.delete(key));
-      running.set(key, { fingerprint, reply });
-      return reply;
-    },
+    const keep: Ask['keep'] = (sessionId, reply) => [
+      'answer',
+      key,
+      { fingerprint, sessionId, reply: reply && { status: reply.status, body: String(reply.body) }, at: clock.now() },
+    ];
+    const reply = act(keep).finally(() => running.delete(key));
+    running.set(key, { fingerprint, reply });
+    return reply;
   };
 }
 
@@ -133,7 +131,7 @@ export function fingerprintOf(what: string, content: string | Buffer): string {
 export interface Counter {
   readonly desk: Desk;
   readonly payments: Payments;
-  readonly once: Once;
+  readonly once: ReturnType<typeof createOnce>;
   readonly agents: CheckAgentOptions;
 }
 
@@ -206,5 +204,5 @@ async function answer(call: CheckoutCall, { desk, payments, once }: Counter): Pr
     complete: (ask) => completeSession(desk, ask, payments),
     cancel: (ask) => cancelSession(desk, ask),
   };
-  return once.run(request, show, (keep) => verbs[verb]({ ...call, keep }));
+  return once(request, show, (keep) => verbs[verb]({ ...call, keep }));
 }

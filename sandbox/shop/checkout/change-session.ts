@@ -3,8 +3,8 @@ import type { ShopReply } from '../message.ts';
 import { type Ask, type Desk, findSession } from './desk.ts';
 import { forgetOld } from './forget-old.ts';
 import { type Contents, readContents } from './read-body.ts';
-import { noSession, protocolError } from './refusal-reply.ts';
-import type { Notice, Session, SessionLine } from './session.ts';
+import { type Notice, noSession, protocolError } from './refusal-reply.ts';
+import type { Session, SessionLine } from './session.ts';
 import { showSession } from './show-session.ts';
 
 const keptMs = 6 * 3_600_000;
@@ -31,12 +31,10 @@ function fillSession(
   const { id, version, expiresAt } = session;
   const products = contents.lines.map(({ itemId }, index) => {
     const product = shelf.find(itemId);
-    if (product !== undefined) return product;
-    const content = 'There is no such thing in this shop.';
-    throw noSession(version, unavailable(content, index));
+    if (product === undefined) throw noSession(version, unavailable('There is no such thing in this shop.', index));
+    return product;
   });
-  const [first] = products;
-  const currency = first?.currency ?? 'USD';
+  const currency = products[0]?.currency ?? 'USD';
   const other = products.findIndex((product) => product.currency !== currency);
   if (other > 0) throw noSession(version, unavailable('It has a price in another currency than the rest.', other));
 
@@ -72,6 +70,10 @@ function unavailable(content: string, index: number): Notice {
   return { code: 'item_unavailable', content, severity: 'unrecoverable', path: `$.line_items[${index}]` };
 }
 
+function tooLate(to: 'cancel' | 'change'): Notice {
+  return { code: 'checkout_closed', content: `It is too late to ${to} this checkout.`, severity: 'recoverable' };
+}
+
 /** The selected destination, the only one sent, or the known one with this id. */
 function chooseDestination({ destinations = [], destinationId }: Contents, known: Session['destination']) {
   if (destinationId === undefined) return destinations.length === 1 ? destinations[0] : undefined;
@@ -83,9 +85,7 @@ export async function cancelSession(desk: Desk, ask: Ask): Promise<ShopReply> {
   const { origin, keep } = ask;
   const found = findSession(desk, ask);
   if (found.state === 'completing' || found.state === 'completed') {
-    const content = 'It is too late to cancel this checkout.';
-    const notices = [{ code: 'checkout_closed', content, severity: 'recoverable' as const }];
-    return showSession(found, desk, { origin, notices });
+    return showSession(found, desk, { origin, notices: [tooLate('cancel')] });
   }
   const session = { ...found, state: 'canceled' as const };
   const reply = showSession(session, desk, { origin });
@@ -96,11 +96,7 @@ export async function cancelSession(desk: Desk, ask: Ask): Promise<ShopReply> {
 export async function updateSession(desk: Desk, ask: Ask): Promise<ShopReply> {
   const { origin, body, keep } = ask;
   const found = findSession(desk, ask);
-  if (found.state !== 'open') {
-    const content = 'It is too late to change this checkout.';
-    const notices = [{ code: 'checkout_closed', content, severity: 'recoverable' as const }];
-    return showSession(found, desk, { origin, notices });
-  }
+  if (found.state !== 'open') return showSession(found, desk, { origin, notices: [tooLate('change')] });
   const { session, notices } = fillSession(found, readContents(body), desk);
   const reply = showSession(session, desk, { origin, notices });
   await desk.books.commit([['session', session.id, session], keep(session.id, reply)]);

@@ -5,7 +5,6 @@ import {
   createSigningKey,
   exportSigningKey,
   importSigningKey,
-  type PublicJwk,
   type SigningKey,
 } from '../../../src/kernel/signing/signing-key.ts';
 import type { ShopProduct } from '../catalog.ts';
@@ -13,30 +12,13 @@ import type { ShopMessage, ShopReply } from '../message.ts';
 import { checkProfile, createAgentProfiles } from './agent-profiles.ts';
 import { answerCall, answerCheckout, type CheckoutCall, createOnce } from './answer-checkout.ts';
 import { openJournal } from './journal.ts';
-import type { Books, Order, Session, Tables } from './session.ts';
+import type { Books, Session, Tables } from './session.ts';
 import { settlePayments } from './settle-payments.ts';
 import { createShelf } from './shelf.ts';
 import { paymentHandlers } from './show-session.ts';
-import { answerSwitches, createSwitches, type ShopSwitches } from './switches.ts';
+import { answerSwitches, createSwitches } from './switches.ts';
 
-export interface Checkout {
-  readonly switches: ShopSwitches;
-  products(): readonly ShopProduct[];
-  /** Newest first. */
-  orders(): readonly Order[];
-  findOrder(id: string): Order | undefined;
-  /** A checkout that has not ended. */
-  findSession(id: string): Session | undefined;
-  paymentHandlers(): object;
-  publicKey(): Promise<PublicJwk>;
-  /** Undefined for a path of another part of the shop. */
-  answer(message: ShopMessage): Promise<ShopReply | undefined>;
-  /** For a tool call over MCP. */
-  call(call: ToolCall): Promise<ShopReply>;
-  /** Stops redeeming payments, so that closing does not wait for responses. */
-  stopAsking(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Checkout = Awaited<ReturnType<typeof openCheckout>>;
 
 /** A tool call over MCP. The unguessable checkout id authorizes it. */
 interface ToolCall extends Omit<CheckoutCall, 'admit'> {
@@ -56,34 +38,38 @@ export interface CheckoutOptions {
   readonly clock?: Clock;
 }
 
-export async function openCheckout(options: CheckoutOptions): Promise<Checkout> {
+export async function openCheckout(options: CheckoutOptions) {
   const { catalog, domain, authorities, publicUrl, logger, folder, clock = systemClock } = options;
   const books = await openJournal<Tables>(folder === undefined ? undefined : join(folder, 'journal.jsonl'));
   const shelf = createShelf(catalog, books);
-  const switches = createSwitches({ books, shelf });
+  const switches = createSwitches(books, shelf);
   const signingKey = keepSigningKey(books);
   const desk = { clock, logger, books, shelf, behaviour: () => switches.behaviour, signingKey, publicUrl, domain };
   const payments = settlePayments(desk);
-  const profiles = createAgentProfiles({ clock, publicUrl });
-  const once = createOnce({ books, clock });
+  const profiles = createAgentProfiles(clock, publicUrl);
+  const once = createOnce(books, clock);
   const counter = () => ({ desk, payments, once, agents: { clock, profiles, authorities: authorities() } });
 
   return {
     switches,
     products: () => shelf.products(),
+    /** Newest first. */
     orders: () => [...books.all('order')].map(([, order]) => order).reverse(),
-    findOrder: (id) => books.get('order', id),
-    findSession(id) {
+    findOrder: (id: string) => books.get('order', id),
+    /** A checkout that has not ended. */
+    findSession(id: string): Session | undefined {
       const session = books.get('session', id);
       return session?.state === 'open' || session?.state === 'completing' ? session : undefined;
     },
     paymentHandlers: () => paymentHandlers(desk),
     publicKey: async () => (await signingKey()).publicJwk,
-    async answer(message) {
-      return (await answerCheckout(message, counter())) ?? (await answerSwitches(message, { switches, shelf }));
+    /** Undefined for a path of another part of the shop. */
+    async answer(message: ShopMessage): Promise<ShopReply | undefined> {
+      return (await answerCheckout(message, counter())) ?? (await answerSwitches(message, switches, shelf));
     },
-    call: ({ profile, ...call }) =>
+    call: ({ profile, ...call }: ToolCall): Promise<ShopReply> =>
       answerCall({ ...call, admit: () => checkProfile(profile, call.version, counter().agents) }, counter()),
+    /** Stops redeeming payments, so that closing does not wait for responses. */
     stopAsking: () => payments.stop(),
     close: () => books.close(),
   };

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { credentialType, instrumentType } from '../../../src/shopping/search/payment-handler.ts';
 import { readAs } from '../ucp-versions.ts';
 import { protocolError } from './refusal-reply.ts';
-import type { Buyer, Destination } from './session.ts';
 
 const text = z.string().max(200);
 const id = z.string().min(1).max(100);
@@ -22,6 +21,8 @@ const destination = z.object({
   address_country: text.optional(),
   phone_number: text.optional(),
 });
+
+export type Destination = Omit<z.infer<typeof destination>, 'id' | 'type'> & { readonly id: string };
 
 const method = z.object({
   id: ignored,
@@ -59,16 +60,10 @@ export const contents = z.object({
   attribution: ignored,
 });
 
-export interface Contents {
-  readonly lines: readonly { readonly id: string; readonly itemId: string; readonly quantity: number }[];
-  readonly buyer?: Buyer | undefined;
-  readonly pickup: boolean;
-  readonly destinations?: readonly Destination[] | undefined;
-  readonly destinationId?: string | undefined;
-  readonly optionId?: string | undefined;
-}
+export type Buyer = NonNullable<z.infer<typeof contents>['buyer']>;
+export type Contents = ReturnType<typeof readContents>;
 
-export function readContents(body: unknown): Contents {
+export function readContents(body: unknown) {
   const { line_items, buyer, fulfillment } = read(contents, body);
   const chosen = fulfillment?.methods?.[0];
   return {

@@ -1,6 +1,13 @@
 import { json, type ShopReply } from '../message.ts';
 import type { UcpVersion } from '../ucp-versions.ts';
-import type { Notice } from './session.ts';
+
+/** A UCP message of type error. */
+export interface Notice {
+  readonly code: string;
+  readonly content: string;
+  readonly severity: 'recoverable' | 'requires_buyer_input' | 'unrecoverable';
+  readonly path?: string;
+}
 
 /** Ends a request with this response. */
 export class ShopRefusal extends Error {

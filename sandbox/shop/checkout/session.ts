@@ -1,5 +1,6 @@
 import type { UcpVersion } from '../ucp-versions.ts';
 import type { Change, Journal } from './journal.ts';
+import type { Buyer, Destination } from './read-body.ts';
 
 interface ShippingOption {
   readonly id: string;
@@ -82,27 +83,6 @@ export interface SessionLine {
   readonly quantity: number;
 }
 
-/** A UCP destination. */
-export interface Destination {
-  readonly id: string;
-  readonly first_name?: string | undefined;
-  readonly last_name?: string | undefined;
-  readonly street_address?: string | undefined;
-  readonly extended_address?: string | undefined;
-  readonly address_locality?: string | undefined;
-  readonly address_region?: string | undefined;
-  readonly postal_code?: string | undefined;
-  readonly address_country?: string | undefined;
-  readonly phone_number?: string | undefined;
-}
-
-export interface Buyer {
-  readonly first_name?: string | undefined;
-  readonly last_name?: string | undefined;
-  readonly email?: string | undefined;
-  readonly phone_number?: string | undefined;
-}
-
 /** A redemption in progress, with its idempotency key for retries. */
 export interface Attempt {
   readonly key: string;
@@ -127,14 +107,6 @@ export interface Session {
   readonly attempt?: Attempt | undefined;
   readonly orderId?: string | undefined;
   readonly expiresAt: number;
-}
-
-/** A UCP message of type error. */
-export interface Notice {
-  readonly code: string;
-  readonly content: string;
-  readonly severity: 'recoverable' | 'requires_buyer_input' | 'unrecoverable';
-  readonly path?: string;
 }
 
 /** An order. It keeps no more of the address than the pages show. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signRequest } from '../../../src/kernel/signing/sign-request.ts';
-import { fieldsOf } from '../ucp-versions.ts';
+import { type Fields, fieldsOf } from '../ucp-versions.ts';
 import type { Desk } from './desk.ts';
 import { type Attempt, type BookChange, chosenOption, type Order, type Session, totalOf } from './session.ts';
 
@@ -20,9 +20,10 @@ const comeBack = new Set([408, 424, 425, 429]);
 async function redeemCredential(
   { publicUrl, signingKey, domain }: Desk,
   checkoutId: string,
-  { key, token, amount, currency }: Attempt,
+  attempt: Attempt,
   signal: AbortSignal,
 ): Promise<Redemption> {
+  const { key, token, amount, currency } = attempt;
   try {
     const url = `${publicUrl()}/api/shopping/credentials/redeem`;
     const body = JSON.stringify({ token, checkout_id: checkoutId, amount, currency });
@@ -39,17 +40,13 @@ async function redeemCredential(
       redirect: 'error',
       signal: AbortSignal.any([AbortSignal.timeout(patienceMs), signal]),
     });
-    return readRedemption(reply.status, fieldsOf(await reply.json()), { checkoutId, amount, currency });
+    return readRedemption(reply.status, fieldsOf(await reply.json()), { ...attempt, checkoutId });
   } catch {
     return { outcome: 'unknown' };
   }
 }
 
-function readRedemption(
-  status: number,
-  told: Readonly<Record<string, unknown>>,
-  asked: { readonly checkoutId: string; readonly amount: number; readonly currency: string },
-): Redemption {
+function readRedemption(status: number, told: Fields, asked: Attempt & { readonly checkoutId: string }): Redemption {
   if (status === 200) {
     const agrees =
       told['status'] === 'redeemed' &&
@@ -100,18 +97,13 @@ function takeBack(session: Session, why: string, { shelf }: Desk): readonly Book
   return [...shelf.putBack(session.lines), ['session', session.id, open]];
 }
 
-export interface Payments {
-  /** Redeems the payment of a checkout. Resolves after the first answer; an unknown outcome is retried in the background. */
-  begin(sessionId: string): Promise<void>;
-  /** Stops retrying; the next start resumes. */
-  stop(): Promise<void>;
-}
+export type Payments = ReturnType<typeof settlePayments>;
 
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
 /** Carries every payment to its end, including those that were in progress at the last stop. */
-export function settlePayments(desk: Desk): Payments {
+export function settlePayments(desk: Desk) {
   const { books, logger } = desk;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
@@ -155,10 +147,12 @@ export function settlePayments(desk: Desk): Payments {
   for (const [id, { state }] of books.all('session')) if (state === 'completing') askOn(id);
 
   return {
-    async begin(sessionId) {
+    /** Resolves after the first answer; an unknown outcome is retried in the background. */
+    async begin(sessionId: string): Promise<void> {
       if (!(await ask(sessionId))) askOn(sessionId);
     },
-    async stop() {
+    /** Stops retrying; the next start resumes. */
+    async stop(): Promise<void> {
       stopping.abort();
       await Promise.all(running);
     },

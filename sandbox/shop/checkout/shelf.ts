@@ -1,23 +1,14 @@
 import { type ShopProduct, variantsOf } from '../catalog.ts';
 import type { BookChange, Books, SessionLine } from './session.ts';
 
-/** Current products and their stock. */
-export interface Shelf {
-  products(): readonly ShopProduct[];
-  /** By the id of the variant; the result has its title and price. */
-  find(itemId: string): ShopProduct | undefined;
-  stockOf(slug: string): number;
-  /** The changes that reserve the stock; undefined if there is not enough. */
-  take(lines: readonly SessionLine[]): readonly BookChange[] | undefined;
-  putBack(lines: readonly SessionLine[]): readonly BookChange[];
-  /** Undefined for an unknown product. */
-  change(slug: string, to: { readonly cents?: number; readonly stock?: number }): BookChange | undefined;
-}
+export type ProductChange = Partial<Record<'cents' | 'stock', number | undefined>>;
+export type Shelf = ReturnType<typeof createShelf>;
 
 /** Enough that a sandbox does not run out. */
 const plenty = 1_000_000;
 
-export function createShelf(catalog: readonly ShopProduct[], books: Books): Shelf {
+/** Current products and their stock. */
+export function createShelf(catalog: readonly ShopProduct[], books: Books) {
   const bySlug = new Map(catalog.map((product) => [product.slug, product]));
   const byItemId = new Map(
     catalog.flatMap((product) => variantsOf(product).map(({ itemId }) => [itemId, product.slug])),
@@ -32,7 +23,8 @@ export function createShelf(catalog: readonly ShopProduct[], books: Books): Shel
     return books.get('product', slug)?.stock ?? (bySlug.get(slug)?.inStock === true ? plenty : 0);
   }
 
-  function change(slug: string, { cents, stock }: { cents?: number; stock?: number }): BookChange | undefined {
+  /** Undefined for an unknown product. */
+  function change(slug: string, { cents, stock }: ProductChange): BookChange | undefined {
     const product = bySlug.get(slug);
     if (product === undefined) return undefined;
     return ['product', slug, { cents: cents ?? asItIs(product).cents, stock: stock ?? stockOf(slug) }];
@@ -47,18 +39,20 @@ export function createShelf(catalog: readonly ShopProduct[], books: Books): Shel
 
   return {
     products: () => catalog.map(asItIs),
-    find(itemId) {
+    /** By the id of the variant; the result has its title and price. */
+    find(itemId: string): ShopProduct | undefined {
       const product = bySlug.get(byItemId.get(itemId) ?? '');
       const now = product && asItIs(product);
       const variant = now && variantsOf(now).find((one) => one.itemId === itemId);
       return variant && { ...now, title: variant.title, cents: variant.cents };
     },
     stockOf,
-    take(lines) {
+    /** The changes that reserve the stock; undefined if there is not enough. */
+    take(lines: readonly SessionLine[]): readonly BookChange[] | undefined {
       const changes = move(lines, -1);
       return changes.some(([table, , value]) => table === 'product' && (value?.stock ?? 0) < 0) ? undefined : changes;
     },
-    putBack: (lines) => move(lines, 1),
+    putBack: (lines: readonly SessionLine[]) => move(lines, 1),
     change,
   };
 }

@@ -9,43 +9,16 @@ import { picturePath } from '../catalog.ts';
 import { json, type ShopReply } from '../message.ts';
 import { before, checkoutCapability, fulfillmentCapability, type UcpVersion } from '../ucp-versions.ts';
 import type { Desk } from './desk.ts';
-import { handlerId } from './read-body.ts';
-import {
-  chosenOption,
-  type Destination,
-  linePrice,
-  type Notice,
-  type Session,
-  type SessionLine,
-  shippingOptions,
-  totalsOf,
-} from './session.ts';
-
-/** UCP's checkout status. */
-type Status =
-  | 'incomplete'
-  | 'requires_escalation'
-  | 'ready_for_complete'
-  | 'complete_in_progress'
-  | 'completed'
-  | 'canceled';
-
-interface Assessment {
-  readonly status: Status;
-  readonly notices: readonly Notice[];
-}
-
-interface Circumstances {
-  readonly stockOf: (slug: string) => number;
-  readonly refuseAddress: boolean;
-}
+import { type Destination, handlerId } from './read-body.ts';
+import type { Notice } from './refusal-reply.ts';
+import { chosenOption, linePrice, type Session, type SessionLine, shippingOptions, totalsOf } from './session.ts';
 
 /** The status of a checkout and what it lacks. Computed on each request, because stock changes. */
-export function assessSession(session: Session, circumstances: Circumstances): Assessment {
+export function assessSession(session: Session, desk: Desk): { status: string; notices: readonly Notice[] } {
   if (session.state === 'completing') return { status: 'complete_in_progress', notices: [] };
   if (session.state !== 'open') return { status: session.state, notices: [] };
   if (session.needsBuyer) return { status: 'requires_escalation', notices: [buyerNeeded] };
-  const missing = [...aboutStock(session.lines, circumstances), ...aboutShipping(session, circumstances)];
+  const missing = [...aboutStock(session.lines, desk), ...aboutShipping(session, desk)];
   if (missing.length > 0) return { status: 'incomplete', notices: missing };
   return {
     status: 'ready_for_complete',
@@ -63,10 +36,10 @@ export function paymentFailed(content: string): Notice {
   return { code: 'payment_failed', content, severity: 'recoverable', path: '$.payment' };
 }
 
-function aboutStock(lines: readonly SessionLine[], { stockOf }: Circumstances): readonly Notice[] {
+function aboutStock(lines: readonly SessionLine[], { shelf }: Desk): readonly Notice[] {
   return lines.flatMap(({ slug, title }, index): readonly Notice[] => {
     const wanted = lines.reduce((sum, line) => sum + (line.slug === slug ? line.quantity : 0), 0);
-    const stock = stockOf(slug);
+    const stock = shelf.stockOf(slug);
     if (wanted <= stock) return [];
     const content = stock === 0 ? `${title} is sold out.` : `There are only ${stock} of ${title}.`;
     return [{ code: 'out_of_stock', content, severity: 'recoverable', path: `$.line_items[${index}]` }];
@@ -82,7 +55,7 @@ const neededParts = {
   address_country: 'a country as two letters',
 } as const satisfies Partial<Record<keyof Destination, string>>;
 
-function aboutShipping(session: Session, { refuseAddress }: Circumstances): readonly Notice[] {
+function aboutShipping(session: Session, { behaviour }: Desk): readonly Notice[] {
   const { destination, optionId } = session;
   if (destination === undefined) return [ask('address_required', 'Where shall it be sent?', `${method}.destinations`)];
   const lacking: string[] = Object.entries(neededParts)
@@ -92,7 +65,7 @@ function aboutShipping(session: Session, { refuseAddress }: Circumstances): read
   if (lacking.length > 0) {
     return [ask('address_incomplete', `The address lacks ${lacking.join(', ')}.`, `${method}.destinations[0]`)];
   }
-  if (refuseAddress || !/^[A-Za-z]{2}$/.test(destination.address_country ?? '')) {
+  if (behaviour().refuseAddress || !/^[A-Za-z]{2}$/.test(destination.address_country ?? '')) {
     return [ask('address_undeliverable', 'We do not deliver to this address.', `${method}.destinations[0]`)];
   }
   if (chosenOption(session) !== undefined) return [];
@@ -102,11 +75,6 @@ function aboutShipping(session: Session, { refuseAddress }: Circumstances): read
 
 function ask(code: string, content: string, path: string): Notice {
   return { code, content, severity: 'recoverable', path };
-}
-
-/** Whether the address is complete, so that shipping options can be offered. */
-function isDeliverable(session: Session, circumstances: Circumstances): boolean {
-  return aboutShipping(session, circumstances).every(({ code }) => code === 'option_required');
 }
 
 interface ShowOptions {
@@ -123,7 +91,7 @@ export function showSession(
   { origin, status = 200, notices = [] }: ShowOptions,
 ): ShopReply {
   const { version } = session;
-  const assessment = assessSession(session, circumstancesOf(desk));
+  const assessment = assessSession(session, desk);
   const messages = [...notices, ...assessment.notices].map((notice) => ({ type: 'error', ...notice }));
   const final = session.state === 'completed' || session.state === 'canceled';
   const checkout = {
@@ -166,15 +134,11 @@ export function showSession(
   return json(checkout, { status });
 }
 
-export function circumstancesOf({ shelf, behaviour }: Desk) {
-  return { stockOf: shelf.stockOf, refuseAddress: behaviour().refuseAddress };
-}
-
 /** One parcel for everything. Options are listed once the address is complete. */
 function showMethod(session: Session, desk: Desk, version: UcpVersion): object {
   const { destination, lines, optionId } = session;
   const everything = lines.map(({ id }) => id);
-  const offered = destination !== undefined && isDeliverable(session, circumstancesOf(desk));
+  const offered = aboutShipping(session, desk).every(({ code }) => code === 'option_required');
   return {
     id: 'shipping',
     type: 'shipping',

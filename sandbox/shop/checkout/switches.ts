@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { describeIssue } from '../../../src/kernel/http/describe-issue.ts';
 import { json, type ShopMessage, type ShopReply } from '../message.ts';
 import type { Books } from './session.ts';
-import type { Shelf } from './shelf.ts';
+import type { ProductChange, Shelf } from './shelf.ts';
 
 /**
  * `GET` and `POST /switches`, to simulate failures. Only under a loopback name, because the shop's own name may be reachable by
@@ -10,7 +10,8 @@ import type { Shelf } from './shelf.ts';
  */
 export async function answerSwitches(
   { url, method, headers, body }: ShopMessage,
-  { switches, shelf }: { readonly switches: ShopSwitches; readonly shelf: Shelf },
+  switches: ShopSwitches,
+  shelf: Shelf,
 ): Promise<ShopReply | undefined> {
   if (url.pathname !== '/switches' || !['127.0.0.1', 'localhost'].includes(url.hostname)) return undefined;
   if (method === 'POST') {
@@ -21,9 +22,7 @@ export async function answerSwitches(
     const unknown = Object.keys(products).filter((slug) => shelf.change(slug, {}) === undefined);
     if (unknown.length > 0) return refuse(`There is no ${unknown.join(', ')}.`);
     if (behaviour !== undefined) switches.behave(behaviour);
-    for (const [slug, { cents, stock }] of Object.entries(products)) {
-      await switches.setProduct(slug, { ...(cents !== undefined && { cents }), ...(stock !== undefined && { stock }) });
-    }
+    for (const [slug, change] of Object.entries(products)) await switches.setProduct(slug, change);
   } else if (method !== 'GET') return undefined;
   return json({
     behaviour: switches.behaviour,
@@ -61,15 +60,6 @@ export const shopBehaviour = z.strictObject({
 
 export type ShopBehaviour = z.infer<typeof shopBehaviour>;
 
-/** Controls the shop's behaviour. Behaviour lasts until it is set again or the shop restarts; prices and stock persist. */
-export interface ShopSwitches {
-  readonly behaviour: ShopBehaviour;
-  /** Omitted fields get their defaults, so `{}` restores normal behaviour. */
-  behave(behaviour?: Partial<ShopBehaviour>): void;
-  /** Throws for an unknown product. */
-  setProduct(slug: string, to: { readonly cents?: number; readonly stock?: number }): Promise<void>;
-}
-
 const productChange = z.strictObject({
   cents: z.int().min(1).max(100_000_000).optional(),
   stock: z.int().min(0).max(1_000_000).optional(),
@@ -80,20 +70,22 @@ const request = z.strictObject({
   products: z.record(z.string(), productChange).optional(),
 });
 
-export function createSwitches({ books, shelf }: { readonly books: Books; readonly shelf: Shelf }): ShopSwitches {
+export type ShopSwitches = ReturnType<typeof createSwitches>;
+
+/** Controls the shop's behaviour, which lasts until it is set again or the shop restarts; prices and stock persist. */
+export function createSwitches(books: Books, shelf: Shelf) {
   let behaviour = shopBehaviour.parse({});
   return {
     get behaviour() {
       return behaviour;
     },
-    behave(wanted = {}) {
+    /** Omitted fields get their defaults, so `{}` restores normal behaviour. */
+    behave(wanted: Partial<ShopBehaviour> = {}): void {
       behaviour = shopBehaviour.parse(wanted);
     },
-    async setProduct(slug, { cents, stock }) {
-      const change = shelf.change(slug, {
-        ...(cents !== undefined && { cents }),
-        ...(stock !== undefined && { stock }),
-      });
+    /** Throws for an unknown product. */
+    async setProduct(slug: string, to: ProductChange): Promise<void> {
+      const change = shelf.change(slug, to);
       if (change === undefined) throw new Error(`the demo shop has no ${slug}`);
       await books.commit([change]);
     },

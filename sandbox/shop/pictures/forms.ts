@@ -14,44 +14,11 @@ import {
 } from './shapes.ts';
 
 export interface Drawing {
-  readonly form: Form;
+  readonly form: keyof typeof forms;
   readonly colour: string;
   readonly accent: string;
-  readonly pattern: Pattern;
+  readonly pattern: keyof typeof patterns;
 }
-
-type Form =
-  | 'mug'
-  | 'cup'
-  | 'teapot'
-  | 'bowl'
-  | 'plate'
-  | 'board'
-  | 'bottle'
-  | 'glass'
-  | 'cloth'
-  | 'apron'
-  | 'jar'
-  | 'tin'
-  | 'bag'
-  | 'candle'
-  | 'lamp'
-  | 'lantern'
-  | 'cushion'
-  | 'basket'
-  | 'vase'
-  | 'planter'
-  | 'clock'
-  | 'notebook'
-  | 'pencils'
-  | 'ruler'
-  | 'tote'
-  | 'scarf'
-  | 'shirt'
-  | 'umbrella'
-  | 'postcard';
-
-type Pattern = 'plain' | 'band' | 'rim' | 'stripes' | 'dots' | 'checks';
 
 /** The body takes the product's pattern. */
 export interface Layer {
@@ -63,7 +30,7 @@ const body = (shape: Shape): Layer => ({ shape, paint: 'body' });
 const of = (paint: Layer['paint'], shape: Shape): Layer => ({ shape, paint });
 
 /** From back to front. */
-export const forms: Readonly<Record<Form, readonly Layer[]>> = {
+export const forms = {
   mug: [
     of('colour', without(ring(0.46, 0.08, 0.24, 0.065), box(-0.1, 0.08, 0.5, 0.6))),
     body(tapered(-0.05, -0.42, 0.52, 0.46, 0.42, 0.1)),
@@ -255,30 +222,28 @@ export const forms: Readonly<Record<Form, readonly Layer[]>> = {
     of('shade', within(ellipse(-0.2, 0.5, 0.6, 0.36), box(0, 0, 0.68, 0.46, 0.02))),
     of('light', within(ellipse(0.4, 0.56, 0.6, 0.34), box(0, 0, 0.68, 0.46, 0.02))),
   ],
-};
+} satisfies Readonly<Record<string, readonly Layer[]>>;
 
 /** Whether the accent covers the body here. */
 export function isPatterned({ pattern }: Drawing, x: number, y: number): boolean {
-  const near = (value: number, every: number, half: number) => {
-    const rest = ((value % every) + every) % every;
-    return Math.min(rest, every - rest) < half;
-  };
-  switch (pattern) {
-    case 'plain':
-      return false;
-    case 'band':
-      return Math.abs(y - 0.24) < 0.07;
-    case 'rim':
-      return y < -0.32;
-    case 'stripes':
-      return near(y + 0.06, 0.2, 0.035);
-    case 'checks':
-      return near(x, 0.22, 0.03) || near(y, 0.22, 0.03);
-    case 'dots': {
-      const row = Math.round(y / 0.17);
-      const shift = row % 2 === 0 ? 0 : 0.11;
-      const column = Math.round((x - shift) / 0.22);
-      return Math.hypot(x - shift - column * 0.22, y - row * 0.17) < 0.035;
-    }
-  }
+  return patterns[pattern](x, y);
+}
+
+const patterns = {
+  plain: () => false,
+  band: (_x, y) => Math.abs(y - 0.24) < 0.07,
+  rim: (_x, y) => y < -0.32,
+  stripes: (_x, y) => isNear(y + 0.06, 0.2, 0.035),
+  checks: (x, y) => isNear(x, 0.22, 0.03) || isNear(y, 0.22, 0.03),
+  dots(x, y) {
+    const row = Math.round(y / 0.17);
+    const shift = row % 2 === 0 ? 0 : 0.11;
+    const column = Math.round((x - shift) / 0.22);
+    return Math.hypot(x - shift - column * 0.22, y - row * 0.17) < 0.035;
+  },
+} satisfies Record<string, (x: number, y: number) => boolean>;
+
+function isNear(value: number, every: number, half: number): boolean {
+  const rest = ((value % every) + every) % every;
+  return Math.min(rest, every - rest) < half;
 }

@@ -6,12 +6,6 @@ import type { Candidate } from '../search/product.ts';
 import { frontPage } from './front-page.ts';
 import { readStoreProducts, readStoreVariations, type StoreProduct, type StoreProducts } from './tasks.ts';
 
-interface StoreApi {
-  ask(parameters: Readonly<Record<string, string>>): Promise<StoreProducts>;
-  /** Adds the variants. */
-  withVariants(products: readonly StoreProduct[]): Promise<readonly Candidate[]>;
-}
-
 /** The Store API, which every WooCommerce shop has for its own cart and product blocks. */
 export const wooCommercePlatform: MerchantPlatform = {
   name: 'woocommerce',
@@ -57,18 +51,20 @@ async function fromFrontPage(site: MerchantSite, query: string): Promise<string 
 
 const elsewhere = notOffered('the Store API at this place');
 
-function storeApiAt(site: MerchantSite, place: string): StoreApi {
+type StoreApi = ReturnType<typeof storeApiAt>;
+
+function storeApiAt(site: MerchantSite, place: string) {
   const get = (parameters: Readonly<Record<string, string>>) =>
     site.get(`${place}${new URLSearchParams(parameters)}`, { accept: 'application/json' });
   return {
-    async ask(parameters) {
+    async ask(parameters: Readonly<Record<string, string>>): Promise<StoreProducts> {
       const answer = await get({ per_page: '10', catalog_visibility: 'search', ...parameters });
       const found = answer.status === 200 ? await answer.read(readStoreProducts) : undefined;
       if (found === undefined) throw elsewhere;
       return found;
     },
 
-    async withVariants(products) {
+    async withVariants(products: readonly StoreProduct[]): Promise<readonly Candidate[]> {
       const parents = products.flatMap(({ id, variations }) =>
         id === undefined || variations.length === 0 ? [] : [id],
       );

@@ -3,7 +3,6 @@ import { Refusal } from '../../kernel/refusal.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { findClaimant } from '../../ledger/claimants.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Posted } from '../../ledger/posting.ts';
 import { openDomainClaimant, redeemDomain } from './redeem-domain.ts';
 import { newOrdersSecret } from './register-domain.ts';
 
@@ -14,17 +13,14 @@ export interface Enabling {
   readonly ordersUrl: string | undefined;
 }
 
-export interface Enabled {
-  readonly redeemed: readonly Posted[];
-  /** Set if a secret was created because orders go to a URL and there was none. The operator passes it on to the shop. */
-  readonly ordersSecret: string | undefined;
-}
-
-/** The operator enables a domain and can assign it to an account. The same commit pays out what the domain is owed. */
+/**
+ * The operator enables a domain and can assign it to an account. The same commit pays out what the domain is owed. A secret is
+ * created if orders go to a URL and there was none; the operator passes it on to the shop.
+ */
 export async function enableMerchant(
   { db, ledger, secrets }: { readonly db: Database; readonly ledger: Ledger; readonly secrets: Secrets },
   { domain, accountId, ordersUrl }: Enabling,
-): Promise<Enabled> {
+) {
   if (accountId !== undefined) await openDomainClaimant(db, domain);
   return db.transaction(async (tx) => {
     // Creates the row so that the row lock below serializes this with a concurrent proof.

@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Posted } from '../../ledger/posting.ts';
 import type { Website } from '../search/website.ts';
@@ -6,11 +7,6 @@ import { merchantErrors } from './errors.ts';
 import { type FetchProof, proofFor } from './fetch-proof.ts';
 import { findMerchant, findOwnMerchant, type OwnMerchant } from './find-merchant.ts';
 import { openDomainClaimant, redeemDomain } from './redeem-domain.ts';
-
-interface Prover {
-  readonly accountId: bigint;
-  readonly handle: string;
-}
 
 /** A domain that showed an account's token. The caller's transaction then assigns it. */
 export interface Proved {
@@ -22,29 +18,23 @@ export interface Proved {
 /** Fetches the proof, outside any transaction. Throws unless the account owns the domain or the domain proves it. */
 export async function checkDomain(
   { db, lookForProof }: { readonly db: Queryable; readonly lookForProof: FetchProof },
-  { accountId, handle }: Prover,
+  { accountId, handle }: Pick<Caller, 'accountId' | 'handle'>,
   website: Website,
 ): Promise<Proved> {
   const domain = website.name;
   const own = await findOwnMerchant(db, accountId, domain);
-  if (own.status === 'unproved') {
+  const token = own.status === 'unproved' ? (own.token ?? '') : null;
+  if (token !== null) {
     await refuseTaken(db, { domain, accountId });
-    const token = own.token ?? '';
     const proof = proofFor(website, { handle, token });
     const found = await lookForProof(proof);
     if (found !== undefined) {
-      throw merchantErrors.domain_not_proved(
-        `${found} The file at ${proof.url} must contain the line “${proof.content}”.`,
-        {
-          members: { found },
-        },
-      );
+      const detail = `${found} The file at ${proof.url} must contain the line “${proof.content}”.`;
+      throw merchantErrors.domain_not_proved(detail, { members: { found } });
     }
-    await openDomainClaimant(db, domain);
-    return { domain, token };
   }
   await openDomainClaimant(db, domain);
-  return { domain, token: null };
+  return { domain, token };
 }
 
 /** Saves a request to the site; the commit checks again. */

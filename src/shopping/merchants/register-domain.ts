@@ -51,9 +51,7 @@ export async function releaseDomain(tx: Transaction, ledger: Ledger, { accountId
 
 const mostPerAccount = 20;
 
-export interface NewClaim {
-  readonly accountId: bigint;
-  readonly domain: string;
+export interface NewClaim extends Owned {
   readonly ordersUrl: string | undefined;
 }
 

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
+import { recordAudit } from '../../accounts/audit/record.ts';
 import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
@@ -11,6 +10,7 @@ import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
+import { websiteOrRefuse } from '../search/search-shop.ts';
 import { readWebsite, type Website } from '../search/website.ts';
 import { merchantErrors } from './errors.ts';
 import type { FetchProof } from './fetch-proof.ts';
@@ -48,6 +48,7 @@ export function merchantRoutes(parts: MerchantParts): Route[] {
 }
 
 const tag = 'Merchants';
+const managed = { tag, auth: 'key', scope: 'manage' } as const;
 const ordersUrl = z
   .string()
   .max(2_048)
@@ -62,12 +63,10 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
       id: 'registerMerchant',
       method: 'POST',
       path: '/shopping/merchants',
-      tag,
+      ...managed,
       summary: 'Register a domain',
       description:
         'The first step to sell through this service. Publish the file that `proof` describes on your domain and call `verify`. From then on, orders and any amount owed to the domain are paid into your balance. Set `ordersUrl` if your shop does not accept orders over UCP: each order is then sent there, signed with `ordersSecret`, which is shown only once. Respond to `order.placed` with `{"status": "accepted"}`, `refused` or `pending`; it is resent until you decide. After `expiresAt`, or when the buyer cancels, `order.cancelled` is sent: respond with `cancelled`, or with `accepted` if you accepted the order. An order that you have not accepted by `voidAt` is void: the buyer is refunded, and you must not ship. Registering a domain again keeps its proof and creates a new secret.',
-      auth: 'key',
-      scope: 'manage',
       body: z.strictObject({
         website: z.string().max(300, 'must be at most 300 characters').meta({
           description: 'The domain of the shop, in any common form. It includes `www.` but no other subdomain.',
@@ -93,14 +92,14 @@ function registerRoute({ db, once, secrets, outgoing }: MerchantParts): Route {
     },
     async ({ caller, body, idempotency, ip }) => {
       const { accountId, handle } = caller;
-      const domain = domainOrRefuse(body.website, outgoing);
+      const domain = websiteOrRefuse(body.website, outgoing).name;
       refuseOrdersUrl(body.ordersUrl, outgoing);
       // The Idempotency-Key stores only the domain, never a response with a secret.
       const kept = await once({ caller, idempotency }, async (tx) => {
         await requireLiveKey(tx, caller);
         await countToday(tx, caller, 'domains');
         await registerDomain(tx, secrets, { accountId, domain, ordersUrl: body.ordersUrl });
-        await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details: { domain } });
+        await audit(tx, { caller, ip }, 'merchant.changed', { domain });
         return created({ domain });
       });
       const merchant = await findOwnMerchant(db, accountId, kept.body.domain);
@@ -116,12 +115,10 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
       id: 'verifyMerchant',
       method: 'POST',
       path: '/shopping/merchants/:domain/verify',
-      tag,
+      ...managed,
       summary: 'Verify a domain',
       description:
         'Reads the proof file on the domain. If it contains the line of `proof`, the domain is yours, accepts orders, and any amount owed to it is credited to your balance. Redirects are followed only to the same file with or without `www.`. If the proof is missing, `found` says what was there instead.',
-      auth: 'key',
-      scope: 'manage',
       params,
       examples,
       idempotent: true,
@@ -150,14 +147,8 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
         await requireLiveKey(tx, caller);
         await countToday(tx, caller, 'domains');
         const { merchant, redeemed } = await proveDomain(tx, ledger, { accountId, ...proved });
-        if (proved.token !== null) {
-          const details = { domain: proved.domain };
-          await recordAudit(tx, { accountId, action: 'merchant.proved', by: actor(caller, ip), details });
-        }
-        return ok({
-          ...describeMerchant(merchant, { handle, outgoing }),
-          redeemed: redeemed.map(describeRedeemed),
-        });
+        if (proved.token !== null) await audit(tx, { caller, ip }, 'merchant.proved', { domain: proved.domain });
+        return ok({ ...describeMerchant(merchant, { handle, outgoing }), redeemed: redeemed.map(describeRedeemed) });
       });
     },
   );
@@ -202,10 +193,8 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
       id: 'updateMerchant',
       method: 'PATCH',
       path: '/shopping/merchants/:domain',
-      tag,
+      ...managed,
       summary: 'Change the orders URL',
-      auth: 'key',
-      scope: 'manage',
       params,
       body: z.strictObject({
         ordersUrl: ordersUrl.nullable().meta({ description: 'Null if the site accepts orders only over UCP.' }),
@@ -224,8 +213,8 @@ function changeRoute({ once, outgoing }: MerchantParts): Route {
         // The owner can always remove the URL, even after a thief has used up the daily limit.
         if (body.ordersUrl !== null) await countToday(tx, caller, 'domains');
         await setOrdersUrl(tx, { accountId, domain: name, ordersUrl: body.ordersUrl });
-        const details = { domain: name, ordersHost: body.ordersUrl === null ? null : new URL(body.ordersUrl).host };
-        await recordAudit(tx, { accountId, action: 'merchant.changed', by: actor(caller, ip), details });
+        const ordersHost = body.ordersUrl === null ? null : new URL(body.ordersUrl).host;
+        await audit(tx, { caller, ip }, 'merchant.changed', { domain: name, ordersHost });
         return ok(describeMerchant(await findOwnMerchant(tx, accountId, name), { handle, outgoing }));
       });
     },
@@ -238,12 +227,10 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       id: 'deleteMerchant',
       method: 'DELETE',
       path: '/shopping/merchants/:domain',
-      tag,
+      ...managed,
       summary: 'Delete a domain',
       description:
         'The domain accepts no more orders until it is proved again. Any amount owed to it is paid into your balance first. Open orders stay yours: they are still sent to their original URL, signed with your current secret, and paid into your balance. You can still fulfil and refund your sales.',
-      auth: 'key',
-      scope: 'manage',
       params,
       examples,
       returns: {
@@ -261,25 +248,11 @@ function deleteRoute({ once, ledger, outgoing }: MerchantParts): Route {
       return once({ caller, idempotency: undefined }, async (tx) => {
         await requireLiveKey(tx, caller);
         await releaseDomain(tx, ledger, { accountId, domain: name });
-        const entry = {
-          accountId,
-          action: 'merchant.given_up',
-          by: actor(caller, ip),
-          details: { domain: name },
-        } as const;
-        await recordAudit(tx, entry);
+        await audit(tx, { caller, ip }, 'merchant.given_up', { domain: name });
         return ok({ domain: name, deleted: true as const });
       });
     },
   );
-}
-
-function domainOrRefuse(text: string, outgoing: MerchantParts['outgoing']): string {
-  const read = readWebsite(text, outgoing);
-  if (read.refusal === undefined) return read.name;
-  throw httpErrors.invalid_request(`website ${read.refusal}.`, {
-    errors: [{ path: 'website', message: read.refusal }],
-  });
 }
 
 function websiteOrNotFound(text: string, outgoing: MerchantParts['outgoing']): Website {
@@ -293,6 +266,13 @@ function refuseOrdersUrl(url: string | undefined, outgoing: MerchantParts['outgo
   if (refusal !== undefined) throw merchantErrors.orders_url_refused(refusal);
 }
 
-function actor({ keyId }: Caller, ip: string): AuditActor {
-  return { keyId, address: ip };
+type DomainAction = 'merchant.changed' | 'merchant.proved' | 'merchant.given_up';
+
+function audit(
+  tx: Transaction,
+  { caller: { accountId, keyId }, ip }: { readonly caller: Caller; readonly ip: string },
+  action: DomainAction,
+  details: { readonly domain: string; readonly ordersHost?: string | null },
+): Promise<void> {
+  return recordAudit(tx, { accountId, action, by: { keyId, address: ip }, details });
 }

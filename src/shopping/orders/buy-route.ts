@@ -98,8 +98,6 @@ const example = {
 /** These errors concern existing orders only. */
 const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, orderErrors.order_taken];
 
-const { merchant_unreachable, merchant_too_slow, merchant_unsupported } = shoppingErrors;
-
 export function buyRoute(parts: BuyRouteParts): Route {
   const { outgoing, checkpoint = noCheckpoint, decided } = parts;
   return defineRoute(
@@ -142,9 +140,9 @@ export function buyRoute(parts: BuyRouteParts): Route {
       },
       errors: [
         ...Object.values(orderErrors).filter((error) => !ofPlacedOrders.includes(error)),
-        merchant_unreachable,
-        merchant_too_slow,
-        merchant_unsupported,
+        shoppingErrors.merchant_unreachable,
+        shoppingErrors.merchant_too_slow,
+        shoppingErrors.merchant_unsupported,
         balanceErrors.insufficient_balance,
         dailyCapErrors.daily_cap_reached,
         balanceErrors.account_frozen,
@@ -232,29 +230,17 @@ async function found({ db }: BuyRouteParts, id: string): Promise<Order> {
 }
 
 function toAnswer(order: Order, publicUrl: string) {
-  const { orderId: id, ...record } = describeOrder(order);
-  const members = { orderId: id };
-  if (order.status === 'needs_buyer') {
-    throw orderErrors.needs_buyer(undefined, { members: { ...members, continueUrl: record.continueUrl } });
-  }
+  const { id, continueUrl } = order;
+  if (order.status === 'needs_buyer')
+    throw orderErrors.needs_buyer(undefined, { members: { orderId: id, continueUrl } });
   if (order.status === 'failed') throw failure(order);
-  const { amount: charged, fee: ours, total: all, currency: paidIn } = record;
-  const answer = {
-    orderId: id,
-    transferId: order.transferId ?? '',
-    productTitle: record.productTitle,
-    variant: record.variant,
-    quantity: record.quantity,
-    amount: charged,
-    fee: ours,
-    total: all,
-    currency: paidIn,
-  };
+  // The response schema drops the other fields of the record.
+  const answer = { ...describeOrder(order), transferId: order.transferId ?? '' };
   if (order.status === 'placed') {
     const statusUrl = statusUrlOf(id, publicUrl);
-    return { status: 202 as const, body: { success: false, ...answer, status: 'pending' as const, statusUrl } };
+    return { status: 202 as const, body: { ...answer, success: false, status: 'pending' as const, statusUrl } };
   }
-  return ok({ success: true, ...answer, status: 'completed' as const });
+  return ok({ ...answer, success: true, status: 'completed' as const });
 }
 
 function failure({ id, error, errorCode }: Order) {

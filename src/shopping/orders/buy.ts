@@ -1,4 +1,3 @@
-import type { ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
@@ -11,7 +10,7 @@ import { MerchantTrouble, searchErrorFor } from '../search/merchant-trouble.ts';
 import type { LimitedSearch } from '../search/search-merchant.ts';
 import type { Website } from '../search/website.ts';
 import { type BegunCheckout, type CheckoutTotal, toAmount, totalOf } from './checkout.ts';
-import { type OrderedProduct, productOrRefuse, type WantedProduct } from './choose-product.ts';
+import { productOrRefuse, type WantedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
 import { duplicateHash, type NewOrder, refuseDuplicate } from './open-order.ts';
@@ -89,13 +88,7 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
 
 type Offer = Pick<PreparedOrder, 'channel' | 'total' | 'continueUrl'>;
 
-interface Wanted {
-  readonly accountId: bigint;
-  readonly product: OrderedProduct;
-  readonly quantity: number;
-  readonly address: ShippingAddress;
-  readonly asset: Currency;
-}
+type Wanted = Pick<NewOrder, 'accountId' | 'product' | 'quantity' | 'address' | 'asset'>;
 
 /** The total that the shop asks: from its checkout or, without one, from its list price. */
 async function offerOf({ db, checkouts }: BuyParts, gate: Gate, wanted: Wanted): Promise<Offer> {

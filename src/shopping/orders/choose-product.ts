@@ -92,7 +92,7 @@ function chooseByTitle(found: readonly Product[], wanted: WantedProduct): Meant 
   const fitting = branded.filter(({ product }) => wanted.url === undefined || sameAddress(product.url, wanted.url));
   const distinct = new Map(fitting.map((one) => [whatIsSold(one.product), one]));
   const [meant] = distinct.values();
-  if (meant === undefined) throw notFound({ found, titled, branded, wanted });
+  if (meant === undefined) throw notFound(found, { titled, branded, wanted });
   if (distinct.size === 1) return meant;
   const products = [...distinct.values()].slice(0, mostListed).map(({ product }) => describeProduct(product));
   throw orderErrors.product_ambiguous(
@@ -156,14 +156,10 @@ function toOrdered(product: Product, variant: Variant | undefined): OrderedProdu
   };
 }
 
-interface NotFound {
-  readonly found: readonly Product[];
-  readonly titled: readonly Meant[];
-  readonly branded: readonly Meant[];
-  readonly wanted: WantedProduct;
-}
-
-function notFound({ found, titled, branded, wanted }: NotFound) {
+function notFound(
+  found: readonly Product[],
+  { titled, branded, wanted }: Record<'titled' | 'branded', readonly Meant[]> & { readonly wanted: WantedProduct },
+) {
   const near = titled.length > 0 ? titled.map(({ product }) => product) : rankProducts(wanted.title, found);
   const members = { closest: near.slice(0, mostListed).map(describeProduct) };
   return orderErrors.product_not_found(explain(), { members });

@@ -21,7 +21,7 @@ import { addOrderCommands, type OrderCommandParts } from './commands.ts';
 import { addHandlerPages } from './handler-pages.ts';
 import type { OrderParts } from './order.ts';
 import { cancelRoute, orderRoutes } from './order-routes.ts';
-import { type RedeemParts, redeemRoute } from './redeem-route.ts';
+import { redeemRoute } from './redeem-route.ts';
 import { orderEvents, orderPicture, orderSaga } from './saga.ts';
 import { type SaleParts, saleRoutes } from './sale-routes.ts';
 
@@ -89,7 +89,7 @@ const settings = {
   shopPerMinute: 600,
 };
 
-interface OrderServing extends OrderParts, Omit<BuyParts, 'merchants'>, SaleParts, Omit<RedeemParts, 'shopPerMinute'> {
+interface OrderServing extends OrderParts, Omit<BuyParts, 'merchants'>, SaleParts {
   readonly db: Database;
   readonly outgoing: Outgoing;
   readonly checkouts: ShopCheckouts;

@@ -1,21 +1,16 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
 import type { Caller, ReceivedRequest, RequestCount } from '../../kernel/http/define-route.ts';
-import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { type Verified, verifyRequest } from '../../kernel/signing/verify-request.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
 import { merchantsOf } from '../merchants/find-merchant.ts';
 import { MerchantTrouble } from '../search/merchant-trouble.ts';
 import { readWebsite, type Website } from '../search/website.ts';
+import type { BuyParts } from './buy.ts';
 import type { ShopCheckouts } from './checkout.ts';
 import { credentialErrors } from './errors.ts';
 
-export interface IdentifyParts {
-  readonly db: Queryable;
+export interface IdentifyParts extends Pick<BuyParts, 'db' | 'checkouts' | 'outgoing' | 'publicUrl'> {
   readonly clock: Clock;
-  readonly checkouts: Pick<ShopCheckouts, 'keysOf'>;
-  readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly publicUrl: () => string;
   /** Limit on signed requests per shop and minute. */
   readonly shopPerMinute: number;
 }

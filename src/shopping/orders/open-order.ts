@@ -9,14 +9,12 @@ import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { newPostingId, type Outcome } from '../../ledger/posting.ts';
-import type { Amount } from '../../money/amount.ts';
-import type { Currency } from '../../money/catalogue.ts';
 import type { CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
 import { orderErrors } from './errors.ts';
 import { requireSameMerchant } from './gate.ts';
-import { type OrderChannel, type OrderRow, publicStatus, selectOrder, toOrder } from './order.ts';
+import { type Order, type OrderRow, publicStatus, selectOrder, toOrder } from './order.ts';
 import { held } from './postings.ts';
 import { statusUrlOf } from './response.ts';
 import { orderSaga } from './saga.ts';
@@ -72,19 +70,12 @@ export async function lockPurchases(tx: Transaction, accountId: bigint): Promise
   await lockUntilCommit(tx, { kind: 'purchases', of: String(accountId) });
 }
 
-export interface NewOrder {
-  readonly accountId: bigint;
-  readonly domain: string;
-  /** The domain's owner. */
-  readonly merchantId: bigint | null;
-  readonly channel: OrderChannel;
+type SameAsOrder = 'accountId' | 'domain' | 'merchantId' | 'channel' | 'quantity' | 'asset' | 'amount' | 'fee';
+
+export interface NewOrder extends Pick<Order, SameAsOrder> {
   readonly product: OrderedProduct;
-  readonly quantity: number;
   readonly address: ShippingAddress;
   readonly likeness: Buffer;
-  readonly asset: Currency;
-  readonly amount: Amount;
-  readonly fee: Amount;
   readonly total: CheckoutTotal;
 }
 

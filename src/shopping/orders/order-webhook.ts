@@ -94,11 +94,7 @@ async function sendOrder(
 function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
   switch (said.status) {
     case 'accepted':
-      return {
-        state: 'accepted',
-        merchantOrderId: said.orderId,
-        url: safeLink(said.url),
-      };
+      return { state: 'accepted', merchantOrderId: said.orderId, url: safeLink(said.url) };
     case 'refused':
       return {
         state: 'refused',
@@ -114,19 +110,14 @@ function toAnswer(said: z.output<typeof answerShape>): ShopAnswer {
 
 function describeToShop(order: Order) {
   const { id, domain, product, quantity, asset, amount, shippingAddress, createdAt, expiresAt, voidAt } = order;
+  const { title, brand, url } = product;
   return {
     orderId: id,
     website: domain,
     createdAt: createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
     voidAt: voidAt?.toISOString() ?? null,
-    product: {
-      id: product.itemId,
-      title: product.title,
-      brand: product.brand,
-      url: product.url,
-      variant: describeOrderedVariant(order),
-    },
+    product: { id: product.itemId, title, brand, url, variant: describeOrderedVariant(order) },
     quantity,
     amount: toJsonNumber(amount),
     currency: asset,

@@ -38,13 +38,7 @@ export interface Order {
   /** The domain's owner when the order was opened; null if it had none. */
   readonly merchantId: bigint | null;
   readonly channel: OrderChannel;
-  readonly product: {
-    readonly title: string;
-    readonly brand: string;
-    readonly url: string;
-    readonly itemId: string;
-    readonly variant: OrderedProduct['variant'];
-  };
+  readonly product: Omit<OrderedProduct, 'price'>;
   readonly quantity: number;
   readonly shippingAddress: ShippingAddress;
   readonly asset: Currency;

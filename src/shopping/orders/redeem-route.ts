@@ -1,14 +1,16 @@
 import { z } from 'zod';
-import type { Database } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { lockCredential, markRedeemed } from './credential.ts';
 import { credentialErrors } from './errors.ts';
 import { domainsOf, type IdentifyParts } from './identify-shop.ts';
 
-export interface RedeemParts extends IdentifyParts {
-  readonly db: Database;
-}
+const redeemBody = z.strictObject({
+  token: z.string().min(1).max(200),
+  checkout_id: z.string().min(1).max(500),
+  amount: z.number().int().positive().meta({ description: 'In the smallest unit of the currency, such as cents.' }),
+  currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as USD'),
+});
 
 const redemption = z.object({
   status: z.literal('redeemed'),
@@ -23,7 +25,7 @@ const redemption = z.object({
 });
 
 /** Follows UCP conventions: snake_case names, amounts in minor units. */
-export function redeemRoute(parts: RedeemParts): Route {
+export function redeemRoute(parts: IdentifyParts): Route {
   return defineRoute(
     {
       id: 'redeemCredential',
@@ -36,16 +38,7 @@ export function redeemRoute(parts: RedeemParts): Route {
       auth: 'none',
       scopeOfKey: 'pay',
       countsThemselves: ['signature'],
-      body: z.strictObject({
-        token: z.string().min(1).max(200),
-        checkout_id: z.string().min(1).max(500),
-        amount: z
-          .number()
-          .int()
-          .positive()
-          .meta({ description: 'In the smallest unit of the currency, such as cents.' }),
-        currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as USD'),
-      }),
+      body: redeemBody,
       examples: {
         body: { token: 'pwc_8fKq0ZtR7nXv2bLmW9cYsD1e', checkout_id: 'chk_1', amount: 2400, currency: 'USD' },
       },
@@ -83,11 +76,7 @@ function keyOf(header: string | string[] | undefined): string | undefined {
   return header;
 }
 
-interface Redemption {
-  readonly token: string;
-  readonly checkout_id: string;
-  readonly amount: number;
-  readonly currency: string;
+interface Redemption extends z.output<typeof redeemBody> {
   readonly domains: readonly string[];
   readonly key: string | undefined;
 }

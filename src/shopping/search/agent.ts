@@ -34,25 +34,17 @@ const keyName = 'requests';
  * The key that signs our requests to shops; its public half is in our UCP profile. The first use creates it, and all instances
  * share it.
  */
-export function createAgentKey({
-  db,
-  secrets,
-}: {
-  readonly db: Database;
-  readonly secrets: Secrets;
-}): () => Promise<SigningKey> {
+export function createAgentKey(db: Database, secrets: Secrets): () => Promise<SigningKey> {
   let known: Promise<SigningKey> | undefined;
-
-  async function load(): Promise<SigningKey> {
-    return (await find()) ?? (await add());
-  }
 
   async function find(): Promise<SigningKey | undefined> {
     const { rows } = await db.query<{ sealed: Buffer }>('SELECT sealed FROM agent_keys WHERE name = $1', [keyName]);
     return rows[0] && importSigningKey(secrets.open('agent-keys', rows[0].sealed));
   }
 
-  async function add(): Promise<SigningKey> {
+  async function findOrAdd(): Promise<SigningKey> {
+    const found = await find();
+    if (found !== undefined) return found;
     const fresh = createSigningKey();
     await db.query('INSERT INTO agent_keys (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
       keyName,
@@ -63,7 +55,7 @@ export function createAgentKey({
   }
 
   return () => {
-    known ??= load().catch((error: unknown) => {
+    known ??= findOrAdd().catch((error: unknown) => {
       known = undefined;
       throw error;
     });
@@ -99,6 +91,11 @@ const profileVersions = ['2026-08-25', '2026-04-08'] as const;
 function agentProfile(publicUrl: string, version: (typeof profileVersions)[number], keys: readonly PublicJwk[]) {
   const page = (path: string) => `https://ucp.dev/${version}/${path}`;
   const service = { version, spec: page('specification/overview') };
+  const capability = (name: string) => ({
+    version,
+    spec: page(`specification/${name}`),
+    schema: page(`schemas/shopping/${name.replace('/', '_')}.json`),
+  });
   const [newest, ...older] = profileVersions;
   return {
     ucp: {
@@ -113,20 +110,9 @@ function agentProfile(publicUrl: string, version: (typeof profileVersions)[numbe
         ],
       },
       capabilities: {
-        'dev.ucp.shopping.catalog.search': [
-          { version, spec: page('specification/catalog/search'), schema: page('schemas/shopping/catalog_search.json') },
-        ],
-        'dev.ucp.shopping.checkout': [
-          { version, spec: page('specification/checkout'), schema: page('schemas/shopping/checkout.json') },
-        ],
-        'dev.ucp.shopping.fulfillment': [
-          {
-            version,
-            extends: 'dev.ucp.shopping.checkout',
-            spec: page('specification/fulfillment'),
-            schema: page('schemas/shopping/fulfillment.json'),
-          },
-        ],
+        'dev.ucp.shopping.catalog.search': [capability('catalog/search')],
+        'dev.ucp.shopping.checkout': [capability('checkout')],
+        'dev.ucp.shopping.fulfillment': [{ ...capability('fulfillment'), extends: 'dev.ucp.shopping.checkout' }],
       },
       payment_handlers: {
         [handlerName(publicUrl)]: [

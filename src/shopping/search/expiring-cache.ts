@@ -1,12 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
 
-/** A cache with expiry and a size limit. It evicts the least recently used entry first. */
-export interface ExpiringCache<Value> {
-  get(key: string): Value | undefined;
-  set(key: string, value: Value, keepMs?: number): void;
-  forget(key: string): void;
-}
-
 export interface ExpiringCacheOptions<Value> {
   readonly clock: Clock;
   readonly keepMs: number;
@@ -15,12 +8,13 @@ export interface ExpiringCacheOptions<Value> {
   readonly weigh?: (value: Value) => number;
 }
 
+/** A cache with expiry and a size limit. It evicts the least recently used entry first. */
 export function createExpiringCache<Value>({
   clock,
   keepMs: usuallyMs,
   room,
   weigh = () => 1,
-}: ExpiringCacheOptions<Value>): ExpiringCache<Value> {
+}: ExpiringCacheOptions<Value>) {
   const kept = new Map<string, { readonly value: Value; readonly until: number; readonly weight: number }>();
   let held = 0;
 
@@ -30,7 +24,7 @@ export function createExpiringCache<Value>({
   }
 
   return {
-    get(key) {
+    get(key: string): Value | undefined {
       const found = kept.get(key);
       if (found === undefined) return undefined;
       if (found.until <= clock.now()) {
@@ -43,7 +37,7 @@ export function createExpiringCache<Value>({
       return found.value;
     },
 
-    set(key, value, keepMs = usuallyMs) {
+    set(key: string, value: Value, keepMs = usuallyMs): void {
       forget(key);
       const weight = weigh(value);
       if (weight > room) return;

@@ -5,12 +5,13 @@ import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
 import { addProfilePages, type ProfileParts } from './agent.ts';
 import type { Shopping } from './open-shopping.ts';
 import { forgetPreviews } from './preview.ts';
-import { type ShoppingParts, shoppingRoutes } from './routes.ts';
+import { shoppingRoutes } from './routes.ts';
+import type { SearchParts } from './search-shop.ts';
 
 const forgetJob = defineJob({ name: 'forget-shopping-previews', payload: z.unknown(), maxAttempts: 1 });
 
 export const shopping: Feature<{
-  serving: Omit<ShoppingParts, 'merchants'> & { readonly shops: Pick<Shopping, 'merchants'> };
+  serving: Omit<SearchParts, 'merchants'> & { readonly shops: Pick<Shopping, 'merchants'> };
   pages: ProfileParts;
   working: { readonly db: Database };
 }> = {

@@ -18,13 +18,7 @@ interface KnownRobots {
   readonly origin: string;
 }
 
-export interface RobotsCache {
-  find(origin: string): KnownRobots | undefined;
-  keep(
-    origin: string,
-    answer: { readonly status: number; readonly rules: string; readonly origin: string },
-  ): KnownRobots;
-}
+type RobotsCache = ReturnType<typeof createRobotsCache>;
 
 /** The minimum that RFC 9309 requires a crawler to read. */
 const mostRobotsBytes = 512_000;
@@ -34,7 +28,7 @@ const keepMs = 60 * 60_000;
 const keepFailureMs = 60_000;
 
 /** Caches robots.txt per origin. */
-export function createRobotsCache({ clock }: { readonly clock: Clock }): RobotsCache {
+export function createRobotsCache({ clock }: { readonly clock: Clock }) {
   const memory = createExpiringCache<KnownRobots>({
     clock,
     keepMs,
@@ -42,11 +36,9 @@ export function createRobotsCache({ clock }: { readonly clock: Clock }): RobotsC
     weigh: ({ rules }) => rules.length + 1_000,
   });
   return {
-    find: (origin) => memory.get(origin),
-    keep(origin, { status, rules, origin: answeredFrom }) {
-      const failed = status >= 500;
-      const known = { rules, failed, origin: answeredFrom };
-      for (const asked of new Set([origin, answeredFrom])) memory.set(asked, known, failed ? keepFailureMs : keepMs);
+    find: (origin: string) => memory.get(origin),
+    keep(asked: string, known: KnownRobots): KnownRobots {
+      for (const origin of [asked, known.origin]) memory.set(origin, known, known.failed ? keepFailureMs : keepMs);
       return known;
     },
   };
@@ -68,7 +60,7 @@ export interface MerchantSite {
 interface GetOptions {
   readonly accept?: string;
   /** Truncate a longer body instead of failing. Use it for pages whose beginning is enough. */
-  readonly cut?: true;
+  readonly cut?: boolean | undefined;
   /** Allow other hosts, because the URL comes from the site's own profile. */
   readonly elsewhere?: true;
   readonly maxBytes?: number;
@@ -143,11 +135,7 @@ export async function openSite(
   /** Follows redirects one by one. `judge` checks each URL before it is requested. */
   async function follow(
     url: string,
-    options: {
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly cut?: boolean;
-      readonly maxBytes?: number;
-    },
+    { accept, cut, maxBytes }: GetOptions,
     judge: (url: URL) => Promise<void>,
   ): Promise<{ answer: OutgoingAnswer; url: URL }> {
     let at = new URL(url);
@@ -156,9 +144,9 @@ export async function openSite(
       const answer = await send({
         method: 'GET',
         url: at.href,
-        ...(options.headers && { headers: options.headers }),
-        ...(options.maxBytes !== undefined && { maxBodyBytes: options.maxBytes }),
-        truncateBody: options.cut === true,
+        ...(accept !== undefined && { headers: { accept } }),
+        ...(maxBytes !== undefined && { maxBodyBytes: maxBytes }),
+        truncateBody: cut === true,
       });
       const { location } = answer.headers;
       if (!redirects.has(answer.status) || typeof location !== 'string') return { answer, url: at };
@@ -193,7 +181,7 @@ export async function openSite(
     });
     const { status = 404 } = answer ?? {};
     return robots.keep(origin, {
-      status,
+      failed: status >= 500,
       rules:
         answer === undefined || status >= 300 ? '' : await read(readRobots, { ...bytesOf(answer), agent: agent.token }),
       // If the whole site has moved, robots.txt keeps its path on the new origin.
@@ -222,9 +210,8 @@ export async function openSite(
     async get(url, { accept = 'text/html', cut, elsewhere, maxBytes = mostBytes } = {}) {
       // The URL can come from the shop and may be malformed.
       const at = parseUrl(url, origin);
-      if (at === undefined) throw notOffered('what it links to');
-      if (!isWithinSite(website, at) && elsewhere !== true) throw notOffered('what it links to');
-      const { answer, url: from } = await follow(at.href, { headers: { accept }, cut: cut === true, maxBytes }, judge);
+      if (at === undefined || (!isWithinSite(website, at) && elsewhere !== true)) throw notOffered('what it links to');
+      const { answer, url: from } = await follow(at.href, { accept, cut, maxBytes }, judge);
       return readable(answer, from.href, read);
     },
 

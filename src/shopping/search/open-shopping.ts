@@ -1,18 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Parser } from '../../kernel/parser/parser.ts';
-import { describeAgent, type ShoppingAgent } from './agent.ts';
+import { describeAgent } from './agent.ts';
 import type { MerchantPlatform } from './merchant-platform.ts';
-import { createRobotsCache, type RobotsCache } from './merchant-site.ts';
-import { createPictures, type Pictures } from './pictures.ts';
-import { createMerchantSearch, type LimitedSearch, limitSearch } from './search-merchant.ts';
+import { createRobotsCache } from './merchant-site.ts';
+import { createPictures } from './pictures.ts';
+import { createMerchantSearch, limitSearch } from './search-merchant.ts';
 
-export interface Shopping {
-  readonly merchants: LimitedSearch;
-  readonly pictures: Pictures;
-  readonly robots: RobotsCache;
-  readonly agent: () => ShoppingAgent;
-}
+export type Shopping = ReturnType<typeof openShopping>;
 
 export interface ShoppingOptions {
   readonly outgoing: Outgoing;
@@ -22,7 +17,7 @@ export interface ShoppingOptions {
   readonly publicUrl: () => string;
 }
 
-export function openShopping({ outgoing, parser, clock, platforms, publicUrl }: ShoppingOptions): Shopping {
+export function openShopping({ outgoing, parser, clock, platforms, publicUrl }: ShoppingOptions) {
   const robots = createRobotsCache({ clock });
   const agent = () => describeAgent(publicUrl());
   return {

@@ -13,14 +13,6 @@ export interface Picture {
   readonly bytes: Buffer;
 }
 
-export interface Pictures {
-  /**
-   * Undefined if the picture cannot be fetched or is not safe to show. Throws `NoPlace` if the holder's wait for a slot times
-   * out.
-   */
-  read(url: string, holder: RequestHolder): Promise<Picture | undefined>;
-}
-
 const mostBytes = 4_000_000;
 /** A small file can decompress to more memory than a phone has. */
 const mostPixels = 25_000_000;
@@ -38,7 +30,7 @@ const limits = {
 };
 
 /** Fetches and checks pictures from shops, and caches them so that a reload costs the shop no second request. */
-export function createPictures(parts: SiteParts & { readonly clock: Clock }): Pictures {
+export function createPictures(parts: SiteParts & { readonly clock: Clock }) {
   const kept = createExpiringCache<{ readonly picture: Picture | undefined }>({
     clock: parts.clock,
     keepMs,
@@ -87,7 +79,8 @@ export function createPictures(parts: SiteParts & { readonly clock: Clock }): Pi
   }
 
   return {
-    async read(url, holder) {
+    /** Undefined if the picture cannot be fetched or is not safe to show. Throws `NoPlace` if the wait times out. */
+    async read(url: string, holder: RequestHolder): Promise<Picture | undefined> {
       const present = find(url);
       if (present !== undefined) return present;
       const place = await places.enter(holder);

@@ -33,17 +33,10 @@ export interface NewPreview {
 /** Stores the search results and returns the token of their page. */
 export async function createPreview(db: Database, { website, query, products, searcher }: NewPreview): Promise<string> {
   const token = randomBase62(tokenLength);
-  const shown = products.map(
-    (product): PreviewProduct => ({
-      title: product.title,
-      brand: product.brand,
-      price: product.price.text,
-      url: product.url,
-      picture: product.picture,
-      available: product.available,
-      choices: describeChoices(product),
-    }),
-  );
+  const shown = products.map((product): PreviewProduct => {
+    const { title, brand, url, picture, available, price } = product;
+    return { title, brand, price: price.text, url, picture, available, choices: describeChoices(product) };
+  });
   await db.transaction(async (tx) => {
     await tx.query(
       `INSERT INTO shopping_previews (token, website, query, products, expires_at)

@@ -9,10 +9,7 @@ export interface Price {
   readonly text: string;
 }
 
-interface Decimal {
-  readonly atomic: bigint;
-  readonly decimals: number;
-}
+type Decimal = Pick<Price, 'atomic' | 'decimals'>;
 
 const mostDigits = 15;
 const longestText = 40;

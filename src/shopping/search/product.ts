@@ -17,7 +17,7 @@ interface LinkingParts {
 
 /** Checks the links of a candidate whose texts are already clean. Undefined if its link may not be shown. */
 export function toProduct(candidate: Candidate, { outgoing, origin, siteName }: LinkingParts): Product | undefined {
-  const { title, price, picture } = candidate;
+  const { title, price, picture, id, available, variants = [], moreVariants = false } = candidate;
   const url = candidate.url === undefined ? `${origin}/` : cleanLink(candidate.url, { outgoing, origin });
   if (price === undefined || url === undefined) return undefined;
   const pictureUrl = picture && cleanLink(picture.url, { outgoing, origin });
@@ -27,10 +27,10 @@ export function toProduct(candidate: Candidate, { outgoing, origin, siteName }: 
     price,
     url,
     picture: pictureUrl === undefined ? undefined : { url: pictureUrl, alt: picture?.alt ?? title },
-    id: candidate.id,
-    variants: candidate.variants ?? [],
-    moreVariants: candidate.moreVariants ?? false,
-    available: candidate.available,
+    id,
+    variants,
+    moreVariants,
+    available,
   };
 }
 
@@ -85,14 +85,11 @@ export interface Candidate extends Partial<Variants> {
 }
 
 /** A product that is safe to show: clean text, checked links and a price. */
-export interface Product extends Variants {
-  readonly title: string;
+export interface Product extends Variants, Required<Omit<Candidate, keyof Variants>> {
   readonly brand: string;
   readonly price: Price;
   readonly url: string;
   readonly picture: { readonly url: string; readonly alt: string } | undefined;
-  readonly id: string | undefined;
-  readonly available: boolean | undefined;
 }
 
 /** Keeps search results short. A purchase that leaves the variant open is refused with the full list. */

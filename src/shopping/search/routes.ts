@@ -19,9 +19,7 @@ import {
   websiteOrRefuse,
 } from './search-shop.ts';
 
-export type ShoppingParts = SearchParts;
-
-export function shoppingRoutes(parts: ShoppingParts): Route[] {
+export function shoppingRoutes(parts: SearchParts): Route[] {
   return [searchRoute(parts), streamRoute(parts)];
 }
 
@@ -41,7 +39,7 @@ const example = {
 const facts = { tag: 'Shopping', auth: 'key', scope: 'read' } as const;
 const errors = [...Object.values(shoppingErrors), dailyCapErrors.daily_cap_reached];
 
-function searchRoute(parts: ShoppingParts): Route {
+function searchRoute(parts: SearchParts): Route {
   return defineRoute(
     {
       ...facts,
@@ -62,13 +60,12 @@ function searchRoute(parts: ShoppingParts): Route {
       },
       errors,
     },
-    async ({ body, caller, ip }) => {
-      return ok(await searchShop(parts, { ...body, holder: holderOf({ caller, ip }), searcher: caller }));
-    },
+    async ({ body, caller, ip }) =>
+      ok(await searchShop(parts, { ...body, holder: holderOf({ caller, ip }), searcher: caller })),
   );
 }
 
-function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Route {
+function streamRoute({ db, outgoing, merchants, publicUrl }: SearchParts): Route {
   return defineStream(
     {
       ...facts,
@@ -104,10 +101,7 @@ function streamRoute({ db, outgoing, merchants, publicUrl }: ShoppingParts): Rou
         }
         if (signal.aborted) return;
         const token = await createPreview(db, { website: site.name, query: q, products, searcher: caller });
-        yield {
-          event: 'done',
-          data: { count: products.length, previewUrl: previewAddress(publicUrl(), token) },
-        };
+        yield { event: 'done', data: { count: products.length, previewUrl: previewAddress(publicUrl(), token) } };
       };
     },
   );

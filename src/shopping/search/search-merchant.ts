@@ -10,20 +10,16 @@ import { type Product, toProduct } from './product.ts';
 import { type SiteOutcome, searchSite } from './search-site.ts';
 import type { Website } from './website.ts';
 
-/** Shop search with a concurrency limit per caller. */
-export interface LimitedSearch {
-  of(holder: RequestHolder): MerchantSearch;
-  /** Throws if a search that starts now would exceed a concurrency limit. */
-  refuseWithoutRoom(holder: RequestHolder): void;
-}
+export type LimitedSearch = ReturnType<typeof limitSearch>;
 
 /** `inAll` bounds the memory that responses from shops can take in one process. */
 const limits = { what: 'searches', inAll: 256, shares: { caller: 16, address: 64, network: 128 } };
 
-export function limitSearch(merchants: MerchantSearch): LimitedSearch {
+/** Shop search with a concurrency limit per caller. */
+export function limitSearch(merchants: MerchantSearch) {
   const places = createPlaces(limits);
   return {
-    of: (holder) => ({
+    of: (holder: RequestHolder): MerchantSearch => ({
       async *search(website, query, signal, how = {}) {
         const place = places.enter(holder);
         try {
@@ -33,7 +29,8 @@ export function limitSearch(merchants: MerchantSearch): LimitedSearch {
         }
       },
     }),
-    refuseWithoutRoom(holder) {
+    /** Throws if a search that starts now would exceed a concurrency limit. */
+    refuseWithoutRoom(holder: RequestHolder): void {
       places.enter(holder).leave();
     },
   };

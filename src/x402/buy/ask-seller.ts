@@ -23,16 +23,9 @@ export interface SellerAnswer {
 const mostBodyBytes = 1_048_576;
 
 /** Hop-by-hop headers, which are not passed on. */
-const ofTheConnection = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const ofTheConnection = new Set(
+  'connection keep-alive proxy-authenticate proxy-connection te trailer transfer-encoding upgrade'.split(' '),
+);
 
 /** Redirects are not followed: that would show the payment to a server that the caller did not name. */
 export async function askSeller(

@@ -11,11 +11,9 @@ import type { SellerAnswer } from './ask-seller.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** The seller's terms verbatim, because the payment must repeat the accepted ones unchanged. */
-interface Demand {
+interface Demand extends Omit<AcceptedTerms, 'accepted'> {
   readonly version: X402Version;
   readonly offers: readonly Json[];
-  readonly resource?: unknown;
-  readonly extensions?: unknown;
 }
 
 export interface AcceptedTerms {

@@ -1,3 +1,4 @@
+import type { ErrorKind } from '../../kernel/http/problem.ts';
 import type { RateLimiter, RateLimitOutlook, RateLimitPolicy } from '../../kernel/rate-limit/limiter.ts';
 import { purchaseErrors } from './errors.ts';
 
@@ -13,41 +14,32 @@ const free: RateLimitPolicy = { limit: 120, windowMs: 60 * minuteMs };
 const failedOfSeller: RateLimitPolicy = { limit: 150, windowMs: 10 * minuteMs };
 const failed: RateLimitPolicy = { limit: 1_200, windowMs: 60 * minuteMs };
 
-interface Bound {
-  readonly bucket: string;
-  readonly policy: RateLimitPolicy;
-  readonly error: typeof purchaseErrors.too_many_free_answers;
-}
-
-export interface FreeCalls {
-  /** Only checks. A call that will be paid for does not count. */
-  refuseFull(): Promise<void>;
-  /** Counts a free answer. If concurrent calls have used up the limit, the answer is not passed on. */
-  countFree(): Promise<void>;
-  /** Counts a failed or unreachable seller in the same way. */
-  countFailure(): Promise<void>;
-}
-
-export function createFreeCalls(limiter: RateLimiter, accountId: bigint, url: string): FreeCalls {
+export function createFreeCalls(limiter: RateLimiter, accountId: bigint, url: string) {
   const { too_many_free_answers, too_many_failed_calls } = purchaseErrors;
   const answers = { bucket: `free-calls:${accountId}`, policy: free, error: too_many_free_answers };
   const failures = [
     { bucket: `failed-calls:${accountId}:${new URL(url).host}`, policy: failedOfSeller, error: too_many_failed_calls },
     { bucket: `failed-calls:${accountId}`, policy: failed, error: too_many_failed_calls },
   ];
-  const take = async (bound: Bound) => refuseWithout(await limiter.take(bound.bucket, bound.policy), bound);
+  const take = async ({ bucket, policy, error }: typeof answers) =>
+    refuseWithout(await limiter.take(bucket, policy), error);
   return {
-    async refuseFull() {
-      for (const bound of [answers, ...failures]) refuseWithout(await limiter.peek(bound.bucket, bound.policy), bound);
+    /** Only checks. A call that will be paid for does not count. */
+    async refuseFull(): Promise<void> {
+      for (const { bucket, policy, error } of [answers, ...failures]) {
+        refuseWithout(await limiter.peek(bucket, policy), error);
+      }
     },
+    /** Counts a free answer. If concurrent calls have used up the limit, the answer is not passed on. */
     countFree: () => take(answers),
-    async countFailure() {
+    /** Counts a failed or unreachable seller in the same way. */
+    async countFailure(): Promise<void> {
       for (const bound of failures) await take(bound);
     },
   };
 }
 
-function refuseWithout({ allowed, resetMs }: RateLimitOutlook, { error }: Bound): void {
+function refuseWithout({ allowed, resetMs }: RateLimitOutlook, error: ErrorKind): void {
   if (allowed) return;
   throw error(undefined, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(resetMs / 1_000))) } });
 }

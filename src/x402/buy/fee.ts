@@ -7,18 +7,12 @@ import { homeChain } from '../../money/catalogue.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 import type { Purchase } from './purchase.ts';
 
-interface FeesReturned {
-  /** The returned part of the purchase's own fee, and the part kept because other purchases owe it. */
-  readonly own: Amount;
-  readonly kept: Amount;
-  readonly others: readonly Posting[];
-}
-
 /**
  * Call it in the transaction that returns the purchase, under the account's sending lock. Later purchases were charged
- * as if this one were paid; this returns the excess. The caller posts the result.
+ * as if this one were paid; this returns the excess. The caller posts the result. `own` is the returned part of the
+ * purchase's own fee, `kept` the part kept because other purchases owe it.
  */
-export async function returnFees(tx: Transaction, purchase: Purchase): Promise<FeesReturned> {
+export async function returnFees(tx: Transaction, purchase: Purchase) {
   const { id, fee } = purchase;
   const before = await keptFee(tx, purchase);
   const givesBack = await decideWithout(tx, purchase);
@@ -130,7 +124,7 @@ export async function feeOf(tx: Transaction, accountId: bigint, price: Amount): 
       [accountId, dayBefore],
     ),
   );
-  return { fee: feeAfter(price, { sent: sent, charged: charged }), openedAt: now };
+  return { fee: feeAfter(price, { sent, charged }), openedAt: now };
 }
 
 /** The part of the fee that was not returned. The caller holds the row lock. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Database, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
+import { deleteInChunks } from '../../kernel/db/delete-in-chunks.ts';
 import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
 import type { Schedule } from '../../kernel/jobs/worker.ts';
 import type { SellerAnswer } from './ask-seller.ts';
@@ -17,15 +18,9 @@ export function forgetAnswersSchedule(db: Database): Schedule {
 }
 
 export async function forgetAnswers(db: Database): Promise<void> {
-  await forgetKeptBytes(db);
-  for (;;) {
-    const { rowCount } = await db.query(
-      `DELETE FROM purchase_answers WHERE purchase_id IN (
-         SELECT purchase_id FROM purchase_answers WHERE kept_at < now() - make_interval(hours => $1) ORDER BY kept_at LIMIT $2)`,
-      [keptHours, chunk],
-    );
-    if ((rowCount ?? 0) < chunk) return;
-  }
+  await db.query('DELETE FROM kept_bytes WHERE day < current_date - 1');
+  const where = `kept_at < now() - interval '${keptHours} hours'`;
+  await deleteInChunks(db, { table: 'purchase_answers', where, atOnce: chunk });
 }
 
 /** Per answer, in addition to what its price pays for. */
@@ -52,13 +47,9 @@ export async function shortenToKeep(
 ): Promise<SellerAnswer> {
   let headers = sizeOf(answer.headers) <= mostHeaderBytes ? answer.headers : typeAlone(answer.headers);
   const { length } = answer.body;
-  const paid = await takeBytes(tx, {
-    accountId,
-    kind: 'paid',
-    wanted: Math.min(length, Number(paidAtomic) * bytesPerAtomic),
-  });
+  const paid = await takeBytes(tx, accountId, 'paid', Math.min(length, Number(paidAtomic) * bytesPerAtomic));
   const rest = Math.min(length - paid, freeBytes) + sizeOf(headers);
-  const free = await takeBytes(tx, { accountId, kind: 'free', wanted: rest });
+  const free = await takeBytes(tx, accountId, 'free', rest);
   const room = paid + Math.max(0, free - sizeOf(headers));
   if (free < sizeOf(headers)) headers = typeAlone(headers);
   if (room >= length) return { ...answer, headers };
@@ -74,14 +65,13 @@ export async function cutReturned(tx: Transaction, purchaseId: string): Promise<
   );
 }
 
-interface Taking {
-  readonly accountId: bigint;
-  readonly kind: keyof typeof mostBytes;
-  readonly wanted: number;
-}
-
 /** Takes as many bytes as the day has left. The row lock makes concurrent calls of the account wait for the commit. */
-async function takeBytes(tx: Transaction, { accountId, kind, wanted }: Taking): Promise<number> {
+async function takeBytes(
+  tx: Transaction,
+  accountId: bigint,
+  kind: keyof typeof mostBytes,
+  wanted: number,
+): Promise<number> {
   if (wanted <= 0) return 0;
   await tx.query(
     'INSERT INTO kept_bytes (account_id, day, kind) VALUES ($1, current_date, $2) ON CONFLICT DO NOTHING',
@@ -115,8 +105,4 @@ function endOfCharacter(body: Buffer, end: number): number {
   let at = end;
   while (at > 0 && at > end - 4 && ((body[at] ?? 0) & 0xc0) === 0x80) at--;
   return at;
-}
-
-async function forgetKeptBytes(db: Queryable): Promise<void> {
-  await db.query('DELETE FROM kept_bytes WHERE day < current_date - 1');
 }

@@ -214,25 +214,18 @@ function describePayment(purchase: Purchase, publicUrl: string): z.input<typeof 
 }
 
 export function describePurchase(purchase: Purchase): z.input<typeof purchaseRecord> {
-  const { amount, fee, feeReturned, txHash } = purchase;
+  const { amount, fee, feeReturned, id, method, url, payTo, nonce, sellerStatus, sellerTrouble, txHash, error } =
+    purchase;
+  const same = { id, method, url, payTo, nonce, sellerStatus, sellerTrouble, receipt: purchase.receipt, txHash, error };
   return {
-    id: purchase.id,
+    ...same,
     status: publicStatus(purchase.status),
-    method: purchase.method,
-    url: purchase.url,
     amount: toJsonNumber(amount),
     fee: toJsonNumber(fee),
     feeReturned: toJsonNumber(feeReturned),
     currency: 'USDC',
     network: networkName(homeChain, 2),
-    payTo: purchase.payTo,
-    nonce: purchase.nonce,
-    sellerStatus: purchase.sellerStatus,
-    sellerTrouble: purchase.sellerTrouble,
-    receipt: purchase.receipt,
-    txHash,
     explorerUrl: txHash && `${chains[homeChain].explorer}/tx/${txHash}`,
-    error: purchase.error,
     expiresAt: new Date(Number(purchase.validBefore) * 1_000).toISOString(),
     createdAt: purchase.createdAt.toISOString(),
     finishedAt: purchase.finishedAt?.toISOString() ?? null,

@@ -14,21 +14,10 @@ export const purchaseSaga = defineSaga({
   lane: "CASE WHEN status = 'settling' THEN 'MATIC' ELSE 'purchases' END",
   ownLanes: ['purchases'],
   about: `${amountSql('amount', 'asset')} || ' to ' || pay_to`,
-  fixed: [
-    'account_id',
-    'method',
-    'url',
-    'asset',
-    'amount',
-    'fee',
-    'x402_version',
-    'terms',
-    'wallet_id',
-    'pay_to',
-    'nonce',
-    'valid_before',
-    'from_block',
-  ],
+  fixed:
+    'account_id method url asset amount fee x402_version terms wallet_id pay_to nonce valid_before from_block'.split(
+      ' ',
+    ),
   inTransit: { kind: 'nano_in_transit', atomic: inTransitSql, chain: "'MATIC'" },
   states: {
     held: {

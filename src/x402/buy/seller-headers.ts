@@ -1,28 +1,10 @@
 import { headerNames } from '../wire/header.ts';
 
 /** Standard headers that callers may send to a seller. */
-const allowed = new Set<string>([
-  'authorization',
-  'baggage',
-  'cache-control',
-  'content-digest',
-  'content-language',
-  'content-type',
-  'date',
-  'if-match',
-  'if-modified-since',
-  'if-none-match',
-  'if-range',
-  'if-unmodified-since',
-  'last-event-id',
-  'mcp-session-id',
-  'pragma',
-  'prefer',
-  'range',
-  'signature',
-  'signature-input',
-  'traceparent',
-  'tracestate',
+const allowed = new Set([
+  ...'authorization baggage cache-control content-digest content-language content-type date'.split(' '),
+  ...'if-match if-modified-since if-none-match if-range if-unmodified-since last-event-id mcp-session-id'.split(' '),
+  ...'pragma prefer range signature signature-input traceparent tracestate'.split(' '),
   // RapidAPI's gateway requires its own host name here and trusts nothing because of it.
   'x-rapidapi-host',
 ]);

@@ -43,30 +43,6 @@ const fees: Readonly<Record<Action, (amount: Amount) => Amount>> = {
   swap: swapFee,
 };
 
-const quoteFee = {
-  input,
-  example: { amount: '50', currency: 'USDC', action: 'transfer' },
-  answer,
-  answerExample: { action: 'transfer' as const, amount: 50, fee: 0.75, net: 49.25, currency: 'USDC' as const },
-  refuse(_parts: unknown, asked: z.output<typeof input>): void {
-    amountFor(asked);
-  },
-  async run(_parts: unknown, asked: z.output<typeof input>): Promise<z.input<typeof answer>> {
-    const { action, currency } = asked;
-    const amount = amountFor(asked);
-    const fee = fees[action](amount);
-    return {
-      action,
-      amount: toAmountValue(amount),
-      fee: toAmountValue(fee),
-      ...(action === 'shopping'
-        ? { total: toAmountValue(add(amount, fee)) }
-        : { net: toAmountValue(subtract(amount, fee)) }),
-      currency,
-    };
-  },
-};
-
 function amountFor({ amount, currency, action }: z.output<typeof input>): Amount {
   if (!isOffered(action, currency)) {
     const message = `cannot be ${currency} for ${action}`;
@@ -102,10 +78,9 @@ export interface Call {
 export type CallParts = SearchParts;
 
 interface CallSpec<Input extends z.ZodObject, Answer extends z.ZodType>
-  extends Omit<Call, 'input' | 'answer' | 'example' | 'answerExample' | 'refuse' | 'run'> {
+  extends Omit<Call, 'input' | 'answer' | 'answerExample' | 'refuse' | 'run'> {
   readonly input: Input;
   readonly answer: Answer;
-  readonly example: Readonly<Record<string, string>>;
   readonly answerExample: z.input<Answer>;
   readonly refuse?: (parts: CallParts, input: z.output<Input>) => void;
   readonly run: (parts: CallParts, input: z.output<Input>, holder: RequestHolder) => Promise<z.input<Answer>>;
@@ -169,7 +144,21 @@ const quote = defineCall({
   description:
     'The fee of a transfer, withdrawal, order or swap, with the amount after the fee (`net`) or, for an order, including it (`total`).',
   price: amountOf('USDC', 100n),
-  ...quoteFee,
+  input,
+  example: { amount: '50', currency: 'USDC', action: 'transfer' },
+  answer,
+  answerExample: { action: 'transfer', amount: 50, fee: 0.75, net: 49.25, currency: 'USDC' },
+  refuse: (_parts, asked) => void amountFor(asked),
+  async run(_parts, asked) {
+    const { action, currency } = asked;
+    const amount = amountFor(asked);
+    const fee = fees[action](amount);
+    const result =
+      action === 'shopping'
+        ? { total: toAmountValue(add(amount, fee)) }
+        : { net: toAmountValue(subtract(amount, fee)) };
+    return { action, amount: toAmountValue(amount), fee: toAmountValue(fee), ...result, currency };
+  },
 });
 
 export const calls: readonly Call[] = [search, lookup, quote];

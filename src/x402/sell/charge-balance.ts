@@ -44,15 +44,9 @@ export async function chargeWithin(tx: Transaction, ledger: Ledger, charge: Char
 }
 
 function isCharged({ outcome }: Outcome): boolean {
-  switch (outcome) {
-    case 'posted':
-      return true;
-    case 'insufficient_balance':
-    case 'unknown_account':
-      return false;
-    default:
-      throw postingRefusal(outcome, 'a charge');
-  }
+  if (outcome === 'posted') return true;
+  if (outcome === 'insufficient_balance' || outcome === 'unknown_account') return false;
+  throw postingRefusal(outcome, 'a charge');
 }
 
 /** The order of the input's fields does not matter. */

@@ -37,6 +37,11 @@ export type Claimed =
   | { readonly is: 'known'; readonly id: string }
   | { readonly is: 'identifier_taken' | 'in_debt' | 'ours' | 'short' | 'not_owed' };
 
+interface ClaimedRow {
+  readonly outcome: Claimed['is'];
+  readonly claimId: string | null;
+}
+
 /** How long a claim is leased to one process. After a crash the next request with the same payment takes over. */
 export const leaseSeconds = 15;
 
@@ -51,7 +56,7 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
       .map((claim, place) => ({ claim, place, id: newId('npy'), holder: randomUUID() }))
       .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
     const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
-    const { rows } = await db.query<{ outcome: string; claimId: string | null }>(
+    const { rows } = await db.query<ClaimedRow>(
       `SELECT c.outcome, c.claim_id
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                   $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[], $15::bytea[],
@@ -98,23 +103,9 @@ function isRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !isUnavailable(error);
 }
 
-function toClaimed(row: { outcome: string; claimId: string | null } | undefined, holder: string): Claimed {
-  const id = row?.claimId ?? '';
-  switch (row?.outcome) {
-    case 'claimed':
-      return { is: 'claimed', id, holder };
-    case 'prepaid':
-    case 'known':
-      return { is: row.outcome, id };
-    case 'identifier_taken':
-    case 'in_debt':
-    case 'ours':
-    case 'short':
-    case 'not_owed':
-      return { is: row.outcome };
-    default:
-      throw new Error(`unexpected outcome of claim_payment: ${row?.outcome}`);
-  }
+function toClaimed(row: ClaimedRow | undefined, holder: string): Claimed {
+  if (row === undefined) throw new Error('a payment was claimed without an outcome');
+  return { is: row.outcome, id: row.claimId, holder } as Claimed;
 }
 
 function keyOf({ authorization: { from, nonce } }: NewClaim): string {

@@ -13,23 +13,13 @@ const verifyWithinMs = 5_000;
 const settleWithinMs = 10_000;
 
 /** Asked through the outgoing-request guard, like every external address. */
-export function createOutsideFacilitator({
-  url,
-  outgoing,
-}: {
-  readonly url: string;
-  readonly outgoing: Outgoing;
-}): Facilitator {
+export function createOutsideFacilitator(url: string, outgoing: Outgoing): Facilitator {
   async function ask(path: string, { payment, terms }: FacilitatorQuestion, timeoutMs: number) {
     return outgoing.request({
       method: 'POST',
       url: `${url.replace(/\/+$/, '')}/${path}`,
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        x402Version: payment.version,
-        paymentPayload: payment.whole,
-        paymentRequirements: terms,
-      }),
+      body: JSON.stringify({ x402Version: payment.version, paymentPayload: payment.whole, paymentRequirements: terms }),
       timeoutMs,
       maxBodyBytes: 65_536,
     });

@@ -116,9 +116,9 @@ function openSelling(parts: NanoServing, settings: NanoSettings): SellingParts {
     merchants: parts.shops.merchants,
     till: createPaymentReceiver(parts),
     claim: createClaimer(db),
-    isOverdue: createOverdueCheck({ db, clock, afterSeconds: settleSeconds + settlingSeconds }),
-    serve: createCallServer(parts),
-    facilitator: facilitatorUrl === undefined ? undefined : createOutsideFacilitator({ url: facilitatorUrl, outgoing }),
+    isOverdue: createOverdueCheck(db, clock, settleSeconds + settlingSeconds),
+    serve: createCallServer(db, parts.ledger),
+    facilitator: facilitatorUrl === undefined ? undefined : createOutsideFacilitator(facilitatorUrl, outgoing),
     rules: { mostCredit, payerPerMinute, leastSecondsLeft: BigInt(2 * settleSeconds + settlingSeconds) },
   };
 }

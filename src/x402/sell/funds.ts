@@ -24,36 +24,27 @@ async function readSettled(db: Queryable, { chain, token, payer }: PayerKey): Pr
 }
 
 /** `debt` was written off through the payer's fault; `uncollected` can still be collected. */
-interface Owed {
-  readonly debt: bigint;
-  readonly uncollected: bigint;
-}
-
-export async function readOwed(db: Queryable, { chain, token, payer }: PayerKey): Promise<Owed> {
+export async function readOwed(db: Queryable, { chain, token, payer }: PayerKey) {
   const { rows } = await db.query<{ debt: bigint; uncollected: bigint }>(
     `SELECT debt, CASE WHEN failed_since IS NULL THEN 0 ELSE credit END AS uncollected
        FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)`,
     [chain, token, payer],
   );
-  return { debt: rows[0]?.debt ?? 0n, uncollected: rows[0]?.uncollected ?? 0n };
-}
-
-/** A payment that may have moved but is not booked yet. */
-interface UnderWay {
-  readonly nonce: Hex;
-  readonly atomic: bigint;
-  readonly prepaid: boolean;
+  return rows[0] ?? { debt: 0n, uncollected: 0n };
 }
 
 /** Payments beyond this number count as not moved. */
 const mostUnderWay = 500;
 
-/** Anyone may submit a payment, so `everything` includes payments that are in no settlement of ours. */
+/**
+ * Payments that may have moved but are not booked yet. Anyone may submit a payment, so `everything` includes payments
+ * that are in no settlement of ours.
+ */
 export async function readUnderWay(
   db: Queryable,
   { chain, token, payer }: PayerKey,
   which: 'everything' | 'in settlements',
-): Promise<{ readonly settled: bigint; readonly underWay: readonly UnderWay[] }> {
+) {
   const { rows } = await db.query<{ settled: bigint; nonce: Hex | null; atomic: bigint; prepaid: boolean }>(
     `SELECT p.settled, c.nonce, c.atomic, c.prepaid
        FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
@@ -63,9 +54,7 @@ export async function readUnderWay(
   );
   return {
     settled: rows[0]?.settled ?? 0n,
-    underWay: rows.flatMap(({ nonce, atomic, prepaid }) =>
-      nonce === null ? [] : [{ nonce, atomic: atomic, prepaid }],
-    ),
+    underWay: rows.flatMap(({ nonce, atomic, prepaid }) => (nonce === null ? [] : [{ nonce, atomic, prepaid }])),
   };
 }
 
@@ -75,31 +64,12 @@ export interface Holding {
   readonly settledBefore: bigint;
 }
 
-export interface Funds {
-  /** A cached balance may accept a payment but never refuse it: the wallet may have been funded since. */
-  holds(payer: Hex, wanted: bigint): Promise<Holding>;
-  /** Read now. Includes payments that have moved on the chain but are not booked yet. */
-  holdsNow(payer: Hex): Promise<Holding>;
-  /** Never cached. */
-  isUsed(payer: Hex, nonce: Hex): Promise<boolean>;
-}
-
 /** How long a balance is cached. A payer who empties the wallet meanwhile gains at most the credit limit. */
 const keepMs = 2_000;
 const mostRemembered = 20_000;
 
 /** Questions that arrive while a call is under way share the next multicall. */
-export function createFunds({
-  db,
-  network,
-  token,
-  clock,
-}: {
-  readonly db: Queryable;
-  readonly network: Network;
-  readonly token: Hex;
-  readonly clock: Clock;
-}): Funds {
+export function createFunds(db: Queryable, network: Network, token: Hex, clock: Clock) {
   const ask = createGatherer<Hex, Hex>({
     atOnce: 200,
     mostInFlight: 2,
@@ -115,11 +85,13 @@ export function createFunds({
   }
 
   return {
-    async holds(payer, wanted) {
+    /** A cached balance may accept a payment but never refuse it: the wallet may have been funded since. */
+    async holds(payer: Hex, wanted: bigint): Promise<Holding> {
       const known = remembered.get(payer);
       return known !== undefined && known.atomic >= wanted ? known : read(payer);
     },
-    async holdsNow(payer) {
+    /** Read now. Includes payments that have moved on the chain but are not booked yet. */
+    async holdsNow(payer: Hex): Promise<Holding> {
       const { settled, underWay } = await readUnderWay(db, { chain: network.id, token, payer }, 'everything');
       const { balances, used } = await readWallets(
         network,
@@ -133,7 +105,8 @@ export function createFunds({
         settledBefore: settled,
       };
     },
-    async isUsed(payer, nonce) {
+    /** Never cached. */
+    async isUsed(payer: Hex, nonce: Hex): Promise<boolean> {
       return BigInt(await ask(stateOf(payer, nonce))) !== 0n;
     },
   };

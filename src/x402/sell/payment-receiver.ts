@@ -1,21 +1,15 @@
-import type { Hex } from 'viem';
 import { readTokenDomain } from '../../chains/authorization.ts';
-import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
+import type { Network, Networks } from '../../chains/network.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Amount } from '../../money/amount.ts';
-import { askChain, createFunds, type Funds } from './funds.ts';
-import { createRecoverPayer, type RecoverPayer } from './recover-payer.ts';
+import { tokenAddress } from './claim.ts';
+import { askChain, createFunds } from './funds.ts';
+import { createRecoverPayer } from './recover-payer.ts';
 import { type Price, paymentChain } from './terms.ts';
 
-/** How payments are received: the token, the receiving address, and the payers' funds. */
-export interface PaymentReceiver {
-  readonly token: Hex;
-  priceOf(amount: Amount): Promise<Price>;
-  recover(): Promise<RecoverPayer>;
-  readonly funds: Funds;
-}
+export type PaymentReceiver = ReturnType<typeof createPaymentReceiver>;
 
 /** How soon a new treasury is paid. Payments signed for the old one are still settled. */
 const treasuryKeptMs = 5_000;
@@ -26,9 +20,10 @@ export interface PaymentReceiverParts {
   readonly clock: Clock;
 }
 
-export function createPaymentReceiver({ db, networks, clock }: PaymentReceiverParts): PaymentReceiver {
+/** How payments are received: the token, the receiving address, and the payers' funds. */
+export function createPaymentReceiver({ db, networks, clock }: PaymentReceiverParts) {
   const network = requireHome(networks);
-  const token = usdcOf(network);
+  const token = tokenAddress(network, 'USDC');
   // Only the token contract knows its domain, which never changes. Until it has answered, nothing can be sold.
   const readDomain = remember(() => readTokenDomain(network, token), { clock });
   const readRecover = remember(async () => createRecoverPayer(await readDomain()), { clock });
@@ -39,8 +34,8 @@ export function createPaymentReceiver({ db, networks, clock }: PaymentReceiverPa
 
   return {
     token,
-    funds: createFunds({ db, network, token, clock }),
-    async priceOf(amount) {
+    funds: createFunds(db, network, token, clock),
+    async priceOf(amount: Amount): Promise<Price> {
       const [{ name = '', version = '' }, address] = await Promise.all([askChain(readDomain()), readPayTo()]);
       return { amount, token, domain: { name, version }, payTo: address };
     },
@@ -71,10 +66,4 @@ export function requireHome(networks: Networks): Network {
   const network = networks.get(paymentChain);
   if (network === undefined) throw new Error(`payments are taken on ${paymentChain}, which is not configured`);
   return network;
-}
-
-function usdcOf(network: Network): Hex {
-  const token = tokenOf(network, 'USDC');
-  if (token === undefined) throw new Error(`there is no USDC on ${network.id}`);
-  return token.address;
 }

@@ -1,4 +1,3 @@
-import type { Hex } from 'viem';
 import type { SignedAuthorization } from '../../chains/authorization.ts';
 import { decodeHeader, headerNames } from '../wire/header.ts';
 import {
@@ -9,6 +8,7 @@ import {
   payment1,
   payment2,
   type Terms2,
+  toAuthorization,
   type X402Version,
 } from '../wire/messages.ts';
 import { nanoErrors } from './errors.ts';
@@ -91,21 +91,12 @@ function read(text: string, version: X402Version): ReadPayment {
   if (chainOfNetwork(network, version) !== paymentChain) return { refused: 'invalid_network' };
   const inner = exactPayload.safeParse(whole.payload);
   if (!inner.success) throw nanoErrors.invalid_payload();
-  const { signature, authorization } = inner.data;
   return {
     version,
     accepted: 'accepted' in whole ? whole.accepted : undefined,
     identifier: 'accepted' in whole ? readIdentifier(whole.extensions) : undefined,
     whole,
-    authorization: {
-      from: authorization.from as Hex,
-      to: authorization.to as Hex,
-      atomic: BigInt(authorization.value),
-      validAfter: BigInt(authorization.validAfter),
-      validBefore: BigInt(authorization.validBefore),
-      nonce: authorization.nonce.toLowerCase() as Hex,
-      signature: signature.toLowerCase() as Hex,
-    },
+    authorization: toAuthorization(inner.data),
   };
 }
 

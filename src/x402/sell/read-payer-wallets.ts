@@ -1,25 +1,12 @@
 import type { Hex } from 'viem';
-import type { Network } from '../../chains/network.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
 import type { WaitingPayment, Wallet } from './choose-payments.ts';
+import type { EndingParts } from './end-unpayable.ts';
 import { readUnderWay, readWallets } from './funds.ts';
 
-interface LookingParts {
-  readonly db: Queryable;
-  readonly network: Network;
-  readonly token: Hex;
-}
-
-export interface PayerWallets {
-  readonly payments: readonly WaitingPayment[];
-  readonly wallets: ReadonlyMap<Hex, Wallet>;
-}
+type LookingParts = Pick<EndingParts, 'db' | 'network'> & { readonly token: Hex };
 
 /** One chain call for all balances and used nonces. */
-export async function readPayerWallets(
-  parts: LookingParts,
-  waiting: readonly Omit<WaitingPayment, 'isUsed'>[],
-): Promise<PayerWallets> {
+export async function readPayerWallets(parts: LookingParts, waiting: readonly Omit<WaitingPayment, 'isUsed'>[]) {
   const { network, token } = parts;
   const payers = [...new Set(waiting.map(({ payer }) => payer))];
   const books = await readBooks(parts, payers);

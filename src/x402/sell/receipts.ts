@@ -13,24 +13,15 @@ export interface Paid {
   readonly txHash: Hex | null;
 }
 
-/** In both versions, so that any client finds it. */
-export function receiptHeaders(paid: Paid): Record<string, string> {
-  return {
-    [headerNames[1].receipt]: encodeHeader(receiptOf(paid, 1)),
-    [headerNames[2].receipt]: encodeHeader(receiptOf(paid, 2)),
-  };
+/** Until settlement the transaction is empty, and `paymentId` identifies the payment. */
+export function receiptHeaders({ paymentId, payer, atomic, txHash }: Paid): Record<string, string> {
+  return inBothVersions({ success: true, transaction: txHash ?? '', payer, amount: atomic.toString(), paymentId });
 }
 
-/** Until settlement the transaction is empty, and `paymentId` identifies the payment. */
-function receiptOf({ paymentId, payer, atomic, txHash }: Paid, version: X402Version): Receipt & { paymentId: string } {
-  return {
-    success: true,
-    transaction: txHash ?? '',
-    network: networkName(paymentChain, version),
-    payer,
-    amount: atomic.toString(),
-    paymentId,
-  };
+/** So that any client finds it. */
+function inBothVersions(receipt: Omit<Receipt, 'network'> & { readonly paymentId: string }): Record<string, string> {
+  const header = (version: X402Version) => encodeHeader({ ...receipt, network: networkName(paymentChain, version) });
+  return { [headerNames[1].receipt]: header(1), [headerNames[2].receipt]: header(2) };
 }
 
 /**
@@ -38,28 +29,13 @@ function receiptOf({ paymentId, payer, atomic, txHash }: Paid, version: X402Vers
  * payment is answered as soon as the outcome is known.
  */
 export function pending({ publicUrl }: Pick<SellingParts, 'publicUrl'>, claim: Claim): Sale {
-  const transaction = claim.pendingHash ?? '';
-  const receipt = (version: 1 | 2) =>
-    encodeHeader({
-      success: false,
-      errorReason: 'settlement_pending',
-      transaction,
-      network: networkName(paymentChain, version),
-      payer: claim.authorization.from,
-      paymentId: claim.id,
-    });
+  const { id: paymentId, pendingHash, authorization } = claim;
+  const status = 'settlement_pending';
+  const transaction = pendingHash ?? '';
+  const receipt = { success: false, errorReason: status, transaction, payer: authorization.from, paymentId };
   return {
     status: 202,
-    body: {
-      status: 'settlement_pending',
-      paymentId: claim.id,
-      transaction,
-      statusUrl: `${publicUrl()}/api/nano/payments/${claim.id}`,
-    },
-    headers: {
-      'Retry-After': '5',
-      [headerNames[1].receipt]: receipt(1),
-      [headerNames[2].receipt]: receipt(2),
-    },
+    body: { status, paymentId, transaction, statusUrl: `${publicUrl()}/api/nano/payments/${paymentId}` },
+    headers: { 'Retry-After': '5', ...inBothVersions(receipt) },
   };
 }

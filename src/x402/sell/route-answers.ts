@@ -11,7 +11,8 @@ const required = z.object({
   accepts: z.array(terms1),
 });
 
-const pendingAnswer = z.object({
+/** It is not certain yet whether the payment has moved. The client must not pay again. */
+export const pendingAnswer = z.object({
   status: z.literal('settlement_pending'),
   paymentId: z.string(),
   transaction: z.string(),

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Screening } from '../../custody/limits/allow-list.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Caller, RequestCount } from '../../kernel/http/define-route.ts';
@@ -11,6 +12,7 @@ import type { Facilitator } from './facilitator.ts';
 import type { ReceivedPayment } from './payment.ts';
 import type { PaymentReceiver } from './payment-receiver.ts';
 import type { Reason } from './reasons.ts';
+import type { pendingAnswer } from './route-answers.ts';
 import type { ServedCall } from './serve-calls.ts';
 import { paymentRequired } from './terms.ts';
 
@@ -66,17 +68,8 @@ export type Sale =
       readonly headers?: Record<string, string>;
       readonly replayed?: true;
     }
-  | { readonly status: 202; readonly body: PendingBody; readonly headers: Record<string, string> }
+  | { readonly status: 202; readonly body: z.input<typeof pendingAnswer>; readonly headers: Record<string, string> }
   | ReturnType<typeof paymentRequired>;
-
-/** It is not certain yet whether the payment has moved. The client must not pay again. */
-interface PendingBody {
-  readonly status: 'settlement_pending';
-  readonly paymentId: string;
-  /** Empty while there is none. */
-  readonly transaction: string;
-  readonly statusUrl: string;
-}
 
 /** The 402 with the price and, if a payment was refused, the reason. */
 export async function refuse(

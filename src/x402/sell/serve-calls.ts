@@ -14,13 +14,7 @@ export interface ServedCall {
 }
 
 /** One commit for many calls. False when another process has taken the claim over; then its answer counts. */
-export function createCallServer({
-  db,
-  ledger,
-}: {
-  readonly db: Database;
-  readonly ledger: Ledger;
-}): (call: ServedCall) => Promise<boolean> {
+export function createCallServer(db: Database, ledger: Ledger): (call: ServedCall) => Promise<boolean> {
   return createGatherer<ServedCall, boolean>({
     atOnce: 100,
     mostInFlight: 2,

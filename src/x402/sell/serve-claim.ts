@@ -50,16 +50,11 @@ async function findArrival({ db }: SellingParts, { id }: Lease): Promise<Hex | u
   return (await findClaim(db, id))?.txHash ?? undefined;
 }
 
-interface Goods {
-  readonly body: unknown;
-  readonly txHash: Hex | null;
-}
-
 async function handOver(
   parts: SellingParts,
   request: PaidRequest,
   lease: Lease,
-  { body, txHash }: Goods,
+  { body, txHash }: { readonly body: unknown; readonly txHash: Hex | null },
 ): Promise<Sale> {
   const { from: payer, atomic } = request.payment.authorization;
   // The signed amount, not the current price: a debt's price falls to 0 once its payment has arrived.

@@ -5,20 +5,13 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
-import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
+import { postOrThrow } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import { lockPayers } from './end-claims.ts';
 import { type EndingParts, endLapsed } from './end-unpayable.ts';
 import { openSettlement, usualGathering } from './open-settlement.ts';
 import { remember, requireHome } from './payment-receiver.ts';
 import { paymentChain } from './terms.ts';
-
-interface OverdueOptions {
-  readonly db: Queryable;
-  readonly clock: Clock;
-  /** How long after it was served or scheduled for a retry a payment's transaction should have been sent. */
-  readonly afterSeconds: number;
-}
 
 /** Cache time. */
 const keepMs = 1_000;
@@ -28,9 +21,10 @@ const arrivesWithinSeconds = 600;
 
 /**
  * Whether our settling is late, because no worker runs or the settlement wallet has no gas. Payments that fail because
- * of the payer do not count; otherwise a stranger could stop all credit.
+ * of the payer do not count; otherwise a stranger could stop all credit. A transaction should be sent `afterSeconds` after
+ * its payment was served or scheduled for a retry.
  */
-export function createOverdueCheck({ db, clock, afterSeconds }: OverdueOptions): () => Promise<boolean> {
+export function createOverdueCheck(db: Queryable, clock: Clock, afterSeconds: number): () => Promise<boolean> {
   async function look(): Promise<boolean> {
     const { rows } = await db.query(
       `SELECT FROM payment_claims c LEFT JOIN chain_steps s ON s.saga_id = c.settlement_id AND s.step = 'submit'
@@ -82,8 +76,8 @@ export async function forgetAnswers(db: Database): Promise<void> {
 const atOnce = 1_000;
 
 /** Books served calls whose payment has arrived as income: one posting, in the commit that marks them. */
-async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Promise<number> {
-  return db.transaction(async (tx) => {
+async function earnCalls({ db, ledger }: SettleOptions): Promise<void> {
+  await db.transaction(async (tx) => {
     const { rows } = await tx.query<{ atomic: bigint }>(
       `UPDATE payment_claims SET earned_at = clock_timestamp() WHERE id IN (
          SELECT id FROM payment_claims
@@ -93,7 +87,7 @@ async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledge
        RETURNING atomic`,
       [paymentChain, atOnce],
     );
-    if (rows.length === 0) return 0;
+    if (rows.length === 0) return;
     const amount = amountOf(
       'USDC',
       rows.reduce((sum, { atomic }) => sum + atomic, 0n),
@@ -110,7 +104,6 @@ async function earnCalls({ db, ledger }: { readonly db: Database; readonly ledge
         ],
       },
     ]);
-    return rows.length;
   });
 }
 

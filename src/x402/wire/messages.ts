@@ -1,4 +1,6 @@
+import type { Hex } from 'viem';
 import { z } from 'zod';
+import type { SignedAuthorization } from '../../chains/authorization.ts';
 import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 
 /** The seller's payment requirements in both versions. Unknown fields are ignored. */
@@ -90,6 +92,18 @@ export const exactPayload = z.object({
     nonce: z.string().regex(/^0x[0-9a-fA-F]{64}$/),
   }),
 });
+
+export function toAuthorization({ signature, authorization }: z.output<typeof exactPayload>) {
+  return {
+    from: authorization.from as Hex,
+    to: authorization.to as Hex,
+    atomic: BigInt(authorization.value),
+    validAfter: BigInt(authorization.validAfter),
+    validBefore: BigInt(authorization.validBefore),
+    nonce: authorization.nonce.toLowerCase() as Hex,
+    signature: signature.toLowerCase() as Hex,
+  } satisfies SignedAuthorization;
+}
 
 const scheme = z.record(z.string(), z.unknown());
 

@@ -39,18 +39,8 @@ function word(value: unknown): string | undefined {
 }
 
 /** The reason of a refusal: UCP's `content`, an RFC 9457 problem, or another common field. */
-function readReason({
-  content,
-  detail,
-  message,
-  error,
-  error_description: description,
-  title,
-}: Fields): string | undefined {
+function readReason(fields: Fields): string | undefined {
+  const { content, detail, message, error, error_description: description, title } = fields;
   const told = [content, detail, message, description, fieldsOf(error)['message'], title, error];
-  for (const one of told) {
-    const text = cleanText(one, longestMessage);
-    if (text !== undefined) return text;
-  }
-  return undefined;
+  return told.map((one) => cleanText(one, longestMessage)).find((text) => text !== undefined);
 }

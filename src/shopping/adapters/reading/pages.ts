@@ -16,6 +16,11 @@ export interface PageBytes extends AnswerBytes {
   readonly url: string;
 }
 
+interface SearchedPage extends PageBytes {
+  readonly site: Website;
+  readonly query: string;
+}
+
 export interface FrontPage {
   readonly shopName: string | undefined;
   readonly wordPressApi: string | undefined;
@@ -26,12 +31,7 @@ const longestAddress = 2_000;
 const mostSearchPages = 4;
 const mostProductPages = 8;
 
-export function readFrontPage({
-  url,
-  site,
-  query,
-  ...answer
-}: PageBytes & { readonly site: Website; readonly query: string }): FrontPage {
+export function readFrontPage({ url, site, query, ...answer }: SearchedPage): FrontPage {
   const page = readPage(readText(answer));
   const { wordPressApi } = page;
   return {
@@ -47,12 +47,7 @@ export interface Results {
   readonly links: readonly string[];
 }
 
-export function readResults({
-  url,
-  site,
-  query,
-  ...answer
-}: PageBytes & { readonly site: Website; readonly query: string }): Results {
+export function readResults({ url, site, query, ...answer }: SearchedPage): Results {
   const page = readPage(readText(answer));
   const products = readProducts(page.jsonLd, page.priceCurrency).map(foundAt(url));
   return {

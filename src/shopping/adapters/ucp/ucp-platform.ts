@@ -4,7 +4,7 @@ import type { MerchantAnswer, MerchantSite } from '../../search/merchant-site.ts
 import { MerchantTrouble, notOffered } from '../../search/merchant-trouble.ts';
 import type { Candidate } from '../../search/product.ts';
 import { readCatalog } from '../tasks.ts';
-import { isCapable, type ShopProfile, servicesOf, supportedProfiles } from './profile.ts';
+import { isCapable, type ShopProfile, type ShopService, servicesOf, supportedProfiles } from './profile.ts';
 
 const limit = 10;
 
@@ -49,11 +49,8 @@ function askMcp(site: MerchantSite, { endpoint }: CatalogService, query: string)
   );
 }
 
-interface CatalogService {
-  readonly version: string;
+interface CatalogService extends ShopService {
   readonly transport: 'rest' | 'mcp';
-  /** Without a trailing slash. */
-  readonly endpoint: string;
 }
 
 const searchName = 'dev.ucp.shopping.catalog.search';

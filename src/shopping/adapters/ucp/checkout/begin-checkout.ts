@@ -3,7 +3,7 @@ import type { BegunCheckout, CheckoutPlace, CheckoutRequest } from '../../../ord
 import { quoteShop } from '../../../orders/shop-says.ts';
 import { MerchantTrouble } from '../../../search/merchant-trouble.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
-import { type CheckoutParts, callShop } from './call-shop.ts';
+import { type CheckoutParts, callShop, type ShopCall } from './call-shop.ts';
 import { missesEmail, missingOfAddress, toBuyer, toDestination } from './destination.ts';
 import {
   needsAddress,
@@ -61,16 +61,13 @@ export async function beginCheckout(
       session = chosen;
     }
   }
-  return conclude(place, session, { request, sent });
+  return conclude(place, session, request, sent);
 }
 
-interface Step {
-  readonly method: 'POST' | 'PUT';
-  readonly url: string;
-  readonly body: object;
-}
-
-async function ask(parts: CheckoutParts, step: Step): Promise<Session | Extract<BegunCheckout, { state: 'refused' }>> {
+async function ask(
+  parts: CheckoutParts,
+  step: Omit<ShopCall, 'key' | 'timeoutMs'>,
+): Promise<Session | Extract<BegunCheckout, { state: 'refused' }>> {
   const reply = await callShop(parts, { ...step, key: randomUUID(), timeoutMs });
   const { status, json } = reply;
   const session = status < 300 ? readSession(json) : undefined;
@@ -141,12 +138,12 @@ function isWhatWasAsked({ fields }: Session, { itemId, quantity }: CheckoutReque
   return lines.length === 1 && textOf(fieldsOf(line?.['item'])['id']) === itemId && line?.['quantity'] === quantity;
 }
 
-interface Concluding {
-  readonly request: CheckoutRequest;
-  readonly sent: SentDestination;
-}
-
-function conclude(place: CheckoutPlace, session: Session, { request, sent }: Concluding): BegunCheckout {
+function conclude(
+  place: CheckoutPlace,
+  session: Session,
+  request: CheckoutRequest,
+  sent: SentDestination,
+): BegunCheckout {
   const { buyer } = request;
   const { status, total, continueUrl, messages } = session;
   const checkout = { ...place, id: session.id };
@@ -165,11 +162,7 @@ function conclude(place: CheckoutPlace, session: Session, { request, sent }: Con
       : { state: 'refused', ...readRefusal(messages) };
   }
   if (!isWhatWasAsked(session, request)) {
-    return {
-      state: 'refused',
-      why: 'refused',
-      reason: 'The shop’s checkout contains another product or quantity.',
-    };
+    return { state: 'refused', why: 'refused', reason: 'The shop’s checkout contains another product or quantity.' };
   }
   if (total === undefined) {
     throw new MerchantTrouble(

@@ -7,7 +7,7 @@ import type { Website } from '../../../search/website.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../fields.ts';
 import { isCapable, readProfile, type ShopProfile, servicesOf, supportedProfiles } from '../profile.ts';
 import { beginCheckout } from './begin-checkout.ts';
-import { type CheckoutParts, callShop } from './call-shop.ts';
+import { type CheckoutParts, callShop, type ShopCall } from './call-shop.ts';
 import { type Asked, readAnswer } from './read-session.ts';
 
 const checkoutName = 'dev.ucp.shopping.checkout';
@@ -104,16 +104,10 @@ export function createUcpCheckouts(parts: CheckoutParts): ShopCheckouts {
   };
 }
 
-interface Asking {
-  readonly asked: Asked;
-  readonly key?: string;
-  readonly body?: object;
-}
-
 async function ask(
   parts: CheckoutParts,
   { endpoint, id }: Checkout,
-  { asked, key, body }: Asking,
+  { asked, ...sent }: Pick<ShopCall, 'key' | 'body'> & { readonly asked: Asked },
 ): Promise<ShopAnswer> {
   const session = `${endpoint}/checkout-sessions/${encodeURIComponent(id)}`;
   try {
@@ -121,8 +115,7 @@ async function ask(
       method: asked === 'look' ? 'GET' : 'POST',
       url: asked === 'look' ? session : `${session}/${asked}`,
       timeoutMs: asked === 'complete' ? 12_000 : 8_000,
-      ...(key !== undefined && { key }),
-      ...(body !== undefined && { body }),
+      ...sent,
     });
     return readAnswer(answer, { asked, checkoutId: id });
   } catch (error) {
@@ -132,10 +125,7 @@ async function ask(
   }
 }
 
-/**
- * Requires a checkout and our payment handler in the profile's version. A handler entry that names another business was copied
- * from elsewhere.
- */
+/** Requires a checkout and our payment handler in the profile's version. */
 function placeIn(
   profile: ShopProfile,
   { handler, domain }: { readonly handler: string; readonly domain: string },
@@ -144,7 +134,7 @@ function placeIn(
   const service = servicesOf(profile).find(({ transport }) => transport === 'rest');
   const entry = listOf(fieldsOf(profile.ucp['payment_handlers'])[handler])
     .map(fieldsOf)
-    .find((one) => isName(textOf(one['id'])) && isFor(domain, one));
+    .find((one) => isFor(domain, one));
   const handlerId = textOf(entry?.['id']);
   if (service === undefined || handlerId === undefined) return undefined;
   return {
@@ -155,11 +145,10 @@ function placeIn(
   };
 }
 
-function isName(id: string | undefined): boolean {
-  return id !== undefined && id.length <= 500;
-}
-
+/** An entry that names another business was copied from elsewhere. */
 function isFor(domain: string, entry: Fields): boolean {
+  const id = textOf(entry['id']);
+  if (id === undefined || id.length > 500) return false;
   const business = textOf(fieldsOf(entry['config'])['business']);
   return business === undefined || business.toLowerCase().replace(/^www\./, '') === domain;
 }
