@@ -1,4 +1,5 @@
 import type { Feature } from '../../kernel/feature.ts';
+import { pictureOf } from '../../kernel/sagas/public-status.ts';
 import { defineSettings, wholeNumber } from '../../kernel/settings.ts';
 import type { EventType } from '../../ledger/event-types.ts';
 import { amountOf } from '../../money/amount.ts';
@@ -10,7 +11,6 @@ import { forgetAnswersSchedule } from './keep-answer.ts';
 import type { PurchaseParts, PurchaseSettings } from './purchase.ts';
 import { purchaseRoutes } from './routes.ts';
 import { purchaseSaga } from './saga.ts';
-import { purchasePicture } from './state-picture.ts';
 
 const purchaseEvents: readonly EventType[] = [{ name: 'purchase.paid' }, { name: 'purchase.returned' }];
 
@@ -55,7 +55,7 @@ export const purchases: Feature<{
       name: 'Paying for calls',
       description:
         'Call third-party paid endpoints (x402) and pay from your balance, without a wallet, signatures or gas of your own.',
-      states: purchasePicture,
+      states: pictureOf(purchaseSaga, 'States of a payment'),
     },
   ],
   events: purchaseEvents,

@@ -1,4 +1,5 @@
 import { amountSql, defineSaga } from '../../kernel/sagas/define-saga.ts';
+import { publicStatusesOf, publicStatusOf, statesShownAs } from '../../kernel/sagas/public-status.ts';
 
 const minutes = 60_000;
 
@@ -22,26 +23,43 @@ export const purchaseSaga = defineSaga({
   states: {
     held: {
       meaning: 'the balance is debited; the payment is not signed yet',
+      publicName: 'pending',
+      publicMeaning:
+        'The price was taken from your balance and is held; the seller can collect it for a few minutes at most.',
       next: ['signed', 'settling', 'returned'],
       withinMs: 10 * minutes,
     },
     signed: {
       meaning: 'a house wallet has signed; the seller has not seen the signature yet',
+      publicName: 'pending',
       next: ['sending', 'settling', 'returned'],
       withinMs: 10 * minutes,
     },
     sending: {
       meaning: 'the request is sent to the seller with the payment',
+      publicName: 'pending',
       next: ['settling'],
       withinMs: 10 * minutes,
     },
     settling: {
       meaning: 'the seller has answered or its answer is lost; the chain shows whether it takes the payment',
+      publicName: 'pending',
       next: ['paid', 'returned'],
       withinMs: 60 * minutes,
     },
-    paid: { meaning: 'the seller has taken exactly the amount', next: [] },
-    returned: { meaning: 'the authorization expired unused; the amount was returned', next: [] },
+    paid: {
+      meaning: 'the seller has taken exactly the amount',
+      publicName: 'paid',
+      publicMeaning: 'The chain shows that the seller collected exactly the price. Event: `purchase.paid`.',
+      next: [],
+    },
+    returned: {
+      meaning: 'the authorization expired unused; the amount was returned',
+      publicName: 'returned',
+      publicMeaning:
+        'The payment expired before the seller collected it, and the price was refunded. Event: `purchase.returned`.',
+      next: [],
+    },
   },
   checkpoints: ['purchase.opened', 'purchase.signed', 'purchase.sending', 'purchase.answered', 'purchase.paid'],
   rehearsal: {
@@ -54,18 +72,13 @@ export const purchaseSaga = defineSaga({
 
 export type PurchaseStatus = keyof (typeof purchaseSaga)['states'];
 
-/** The statuses of the API. The money is held until the chain shows the outcome. */
-export const publicStatuses = ['pending', 'paid', 'returned'] as const;
+export const publicStatuses = publicStatusesOf(purchaseSaga);
+
 export type PublicStatus = (typeof publicStatuses)[number];
 
-export function publicStatus(status: PurchaseStatus): PublicStatus {
-  return status === 'paid' || status === 'returned' ? status : 'pending';
-}
+export const publicStatus = (status: PurchaseStatus): PublicStatus => publicStatusOf(purchaseSaga, status);
 
-/** Every state that the API shows as this status. */
-export function statesOf(shown: PublicStatus): PurchaseStatus[] {
-  return (Object.keys(purchaseSaga.states) as PurchaseStatus[]).filter((status) => publicStatus(status) === shown);
-}
+export const statesOf = (shown: PublicStatus): PurchaseStatus[] => statesShownAs(purchaseSaga, shown);
 
 /** The lane that its job runs in, as the declaration says in SQL. */
 export function laneOf(status: PurchaseStatus): string {

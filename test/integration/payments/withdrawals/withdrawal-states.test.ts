@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type WithdrawalStatus,
-  withdrawalSaga,
-  withdrawalStatuses,
-} from '../../../../src/payments/withdrawals/saga.ts';
+import { type WithdrawalStatus, withdrawalSaga } from '../../../../src/payments/withdrawals/saga.ts';
 import { useDatabase } from '../../../support/database.ts';
 
 const { db } = useDatabase();
+
+const withdrawalStatuses = Object.keys(withdrawalSaga.states) as WithdrawalStatus[];
 
 let count = 0;
 const finished = (status: WithdrawalStatus) => ['complete', 'failed', 'cancelled'].includes(status);
