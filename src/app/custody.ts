@@ -1,4 +1,4 @@
-import type { WalletSource } from '../accounts/register.ts';
+import type { WalletSource } from '../accounts/insert-account.ts';
 import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
 import { lookUpWitnesses } from '../chains/witness.ts';
 import type { CallLimits } from '../custody/adapters/circle/circle-client.ts';

@@ -1,7 +1,7 @@
 import type { AccountChanges } from '../accounts/account-changes.ts';
+import type { WalletSource } from '../accounts/insert-account.ts';
 import type { Notifier } from '../accounts/messages/notifier.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
-import type { WalletSource } from '../accounts/register.ts';
 import type { Networks, SilentChains } from '../chains/network.ts';
 import type { CirclePages, CircleWork } from '../custody/adapters/circle/feature.ts';
 import type { Screening } from '../custody/limits/allow-list.ts';

@@ -9,29 +9,24 @@ import { removeUnverifiedEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
 import { insertAccount } from '../insert-account.ts';
 import { revokeMostKeys } from '../keys/revoke-keys.ts';
-import type { WalletSource } from '../register.ts';
-import { type ChangePasswordParts, type PasswordSet, setPassword } from './change-password.ts';
+import type { AccountParts } from '../parts.ts';
+import { type PasswordSet, setPassword } from './change-password.ts';
 import { isTooCommon } from './common-passwords.ts';
 import { findResetToken, type ResetToken, useResetToken } from './reset-token.ts';
 
-export interface ResetConfirmation {
+interface ResetConfirmation {
   readonly token: string;
   readonly newPassword: string;
   readonly revokeKeys: boolean;
   readonly endWebhooks: boolean;
   /** The name of the new account, if one is created. */
-  readonly name: string | undefined;
+  readonly name?: string | undefined;
   readonly ip: string;
 }
 
-export interface ResetConfirmed extends PasswordSet {
+interface ResetConfirmed extends PasswordSet {
   readonly handle: string;
   readonly isNewAccount: boolean;
-}
-
-export interface ConfirmResetParts
-  extends Pick<ChangePasswordParts, 'db' | 'secrets' | 'passwords' | 'changes' | 'onKeysEnded'> {
-  readonly wallets: WalletSource;
 }
 
 interface Holder {
@@ -41,7 +36,7 @@ interface Holder {
 }
 
 /** Sets a new password with a mailed token. The token is checked again in the transaction that uses it. */
-export async function confirmReset(parts: ConfirmResetParts, confirmation: ResetConfirmation): Promise<ResetConfirmed> {
+export async function confirmReset(parts: AccountParts, confirmation: ResetConfirmation): Promise<ResetConfirmed> {
   const { db, secrets, passwords } = parts;
   const reset = await findResetToken(db, secrets, confirmation.token);
   if (reset === undefined) throw accountErrors.reset_token_invalid();
@@ -62,9 +57,10 @@ async function readHolder(db: Pick<Transaction, 'query'>, accountId: bigint): Pr
 type Confirmed = ResetConfirmation & ResetToken & { readonly passwordHash: string };
 
 async function setAnew(
-  { db, secrets, changes, onKeysEnded }: ConfirmResetParts,
+  parts: AccountParts,
   { accountId, handle, passwordHash, revokeKeys, endWebhooks, ip, ...reset }: Confirmed & { readonly handle: string },
 ): Promise<ResetConfirmed> {
+  const { db, secrets, changes } = parts;
   const by = { address: ip };
   const endedBefore = revokeKeys ? await revokeMostKeys(db, { accountId, by }) : 0;
   return changes.everywhere(accountId, async (tx) => {
@@ -72,16 +68,13 @@ async function setAnew(
     if (revokeKeys) await lockOwner(tx, accountId);
     await lockAccount(tx, accountId);
     if (!(await useResetToken(tx, secrets, { accountId, ...reset }))) throw accountErrors.reset_token_invalid();
-    const set = await setPassword(
-      tx,
-      { secrets, onKeysEnded },
-      { accountId, passwordHash, action: 'password.reset', by, revokeKeys, endWebhooks },
-    );
+    const password = { accountId, passwordHash, action: 'password.reset', by, revokeKeys, endWebhooks } as const;
+    const set = await setPassword(tx, parts, password);
     return { ...set, revokedKeys: endedBefore + set.revokedKeys, handle, isNewAccount: false };
   });
 }
 
-async function claimWithWallet(parts: ConfirmResetParts, claim: Confirmed): Promise<ResetConfirmed> {
+async function claimWithWallet(parts: AccountParts, claim: Confirmed): Promise<ResetConfirmed> {
   const { db, wallets } = parts;
   const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
   const attempt = () => db.transaction((tx) => claimEmail(tx, parts, { ...claim, wallet }));
@@ -101,7 +94,7 @@ async function claimWithWallet(parts: ConfirmResetParts, claim: Confirmed): Prom
 /** Moves an unverified email to a new account in one commit. The old account keeps everything else. */
 async function claimEmail(
   tx: Transaction,
-  { secrets, wallets }: ConfirmResetParts,
+  { secrets, wallets }: AccountParts,
   claim: Confirmed & { readonly wallet: NewWallet },
 ): Promise<ResetConfirmed> {
   const { accountId: before, wallet, passwordHash, ip } = claim;
@@ -114,7 +107,7 @@ async function claimEmail(
   if (!(await removeUnverifiedEmail(tx, before, `to someone at ${ip}`)) || email === null)
     throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));
-  const account = await insertAccount(tx, { email, name, passwordHash, wallet, provider: wallets.name });
+  const account = await insertAccount(tx, wallets.name, { email, name, passwordHash, wallet });
   if (account === undefined) throw new Error('an email was free and taken in one commit');
   await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1', [account.id]);
   await recordAudit(tx, { accountId: account.id, action: 'account.registered', by });
