@@ -105,10 +105,7 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
 
   async function close(webhooks: readonly DueWebhook[]): Promise<boolean> {
     let closedAll = true;
-    for (const webhook of webhooks) {
-      const { more } = await closeDeliveries(db, webhook);
-      if (more) closedAll = false;
-    }
+    for (const webhook of webhooks) if ((await closeDeliveries(db, webhook)).more) closedAll = false;
     return closedAll;
   }
 
