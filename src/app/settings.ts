@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net';
 import { z } from 'zod';
 import type { HostAndPort } from '../kernel/outgoing/private-hosts.ts';
 import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
-import { Refusal, refuseDuplicates } from '../kernel/refusal.ts';
+import { Refusal, refuseDuplicates, refuseSameNames } from '../kernel/refusal.ts';
 import type { Given, Mode, Settings } from '../kernel/settings.ts';
 import { type ChainId, chainIds } from '../money/catalogue.ts';
 import { suspiciousSettings, unknownSettings } from './check-settings.ts';
@@ -55,10 +55,7 @@ interface Declaring {
 /** Reads the environment once: nothing else in the service looks at process.env. An empty variable counts as unset. */
 export function composeSettings(env: Given, declaring: readonly Declaring[], machine: Machine): ServiceSettings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  refuseDuplicates(
-    'feature',
-    declaring.map(({ name }) => name),
-  );
+  refuseSameNames('feature', declaring);
   const declared = declaring.flatMap(({ settings }) => settings ?? []);
   const variables = { ...serviceVariables, ...variablesOf(declared) };
   const parsed = z.object(variables).safeParse(given);

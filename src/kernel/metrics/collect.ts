@@ -64,10 +64,8 @@ const up = {
 } as const;
 
 export function createCollector({ sources, clock, logger, patienceMs = 2_000 }: CollectorOptions): Collector {
-  refuseDuplicates(
-    'metric',
-    sources.flatMap(({ metrics }) => Object.keys(metrics)),
-  );
+  const names = sources.flatMap(({ metrics }) => Object.keys(metrics));
+  refuseDuplicates('metric', names);
   let stopped = false;
   const say = (source: string, trouble: string) => {
     // During shutdown sources are expected to fail.
