@@ -7,7 +7,7 @@ import { untrusted } from '../kernel/http/untrusted.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
 import type { Schedule } from '../kernel/jobs/worker.ts';
-import { defineMetrics, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
+import { defineMetrics, gauge, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
 import { webhookErrors } from './errors.ts';
 import { bodyOf } from './payload.ts';
 import { findWebhook, type WebhookStatus } from './webhook.ts';
@@ -159,16 +159,10 @@ export function deliveryMetrics(db: Queryable): MetricSource {
   return defineMetrics({
     name: 'webhooks',
     metrics: {
-      paywright_webhook_events_waiting: { type: 'gauge', help: 'Events that have not become deliveries yet.' },
-      paywright_webhook_deliveries_pending: {
-        type: 'gauge',
-        help: 'Deliveries that have not ended, including retries.',
-      },
-      paywright_webhook_deliveries_due: { type: 'gauge', help: 'Pending deliveries that are due now.' },
-      paywright_webhook_deliveries_oldest_due_seconds: {
-        type: 'gauge',
-        help: 'How long the oldest due delivery has been due.',
-      },
+      paywright_webhook_events_waiting: gauge('Events that have not become deliveries yet.'),
+      paywright_webhook_deliveries_pending: gauge('Deliveries that have not ended, including retries.'),
+      paywright_webhook_deliveries_due: gauge('Pending deliveries that are due now.'),
+      paywright_webhook_deliveries_oldest_due_seconds: gauge('How long the oldest due delivery has been due.'),
     },
     maxAgeMs: 10_000,
     async read() {
