@@ -39,7 +39,6 @@ export async function recordKeysRevoked(
   await recordEvent(tx, { accountId, type: 'key.revoked', data });
 }
 
-/** The account fields whose changes are reported. */
 export type ChangedField =
   | 'name'
   | 'email'

@@ -1,9 +1,7 @@
-import { orUnavailable } from '../custody/wallets/errors.ts';
 import type { NewWallet } from '../custody/wallets/provider.ts';
 import { capReached, dailyCaps } from '../kernel/daily-caps/count-today.ts';
 import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
-import { type Database, type Queryable, type Transaction, violates } from '../kernel/db/database.ts';
-import { OutcomeUnknown } from '../kernel/db/errors.ts';
+import type { Database, Queryable, Transaction } from '../kernel/db/database.ts';
 import { limitsPerNetwork, networksOf } from '../kernel/http/client-address.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
@@ -11,7 +9,7 @@ import type { Problem } from '../kernel/http/problem.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { recordAudit } from './audit/record.ts';
 import { accountErrors } from './errors.ts';
-import { insertAccount } from './insert-account.ts';
+import { insertAccount, withWallet } from './insert-account.ts';
 import { formatKeyEnd } from './keys/key-lifetime.ts';
 import { issueKey } from './keys/make-key.ts';
 import type { IssuedKey } from './keys/shown-key.ts';
@@ -82,7 +80,7 @@ type RegisterParts = PasswordGuard &
 
 /** Registers a new account, or signs in to the existing one with this email. Both return a new API key. */
 export async function register(parts: RegisterParts, registration: Registration): Promise<Registered> {
-  const { db, passwords, wallets } = parts;
+  const { db, passwords } = parts;
   if (registration.caller !== undefined) await parts.throttle.admitRegistration(registration.ip);
   const known = await findCredentials(db, registration.email);
   if (known !== undefined) return signIn(parts, known, registration);
@@ -98,14 +96,10 @@ export async function register(parts: RegisterParts, registration: Registration)
     throw accountErrors.password_too_common();
   await refuseRegistrationBeyondCap(db, countedUnder(parts, registration));
   const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
-  const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
-  const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
-    // With an unknown outcome the account may exist and own the wallet, so the wallet must not be reused.
-    if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
-    throw error;
-  });
+  const created = await withWallet(parts, (tx, wallet) =>
+    createAccount(tx, parts, { ...registration, name, passwordHash, wallet }),
+  );
   if (created !== undefined) return created;
-  await wallets.giveBack?.(wallet);
 
   // Another request registered the same email meanwhile, so this is a sign-in.
   const winner = await findCredentials(db, registration.email);
@@ -189,28 +183,24 @@ interface NewAccount extends Registration {
 }
 
 /** Creates account, wallet, key and the verification mail in one commit. Returns undefined when the email was just taken. */
-async function createAccount(parts: RegisterParts, account: NewAccount): Promise<Registered | undefined> {
-  const { db, secrets, verification, wallets, idleMs } = parts;
-  try {
-    return await db.transaction(async (tx) => {
-      const inserted = await insertAccount(tx, wallets.name, account);
-      if (inserted === undefined) return undefined;
-      const { id, handle, walletId, address } = inserted;
-      const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
-      const by = { keyId: key.id, address: account.ip };
-      await recordAudit(tx, { accountId: id, action: 'account.registered', by });
-      // Last, because others may wait for what these count.
-      await countRegistration(tx, countedUnder(parts, account));
-      const contact = { accountId: id, kind: 'email', target: account.email, by } as const;
-      const { isVerified: emailVerified } = await verification.beginIfPossible(tx, contact);
-      const answer = { handle, email: account.email, walletId, depositAddress: address, emailVerified };
-      return { ...answerKey(key, idleMs), ...answer, isNewAccount: true };
-    });
-  } catch (error) {
-    // One in 36^8 handles: the next draw will be free.
-    if (violates(error, 'accounts_handle_key')) return createAccount(parts, account);
-    throw error;
-  }
+async function createAccount(
+  tx: Transaction,
+  parts: RegisterParts,
+  account: NewAccount,
+): Promise<Registered | undefined> {
+  const { secrets, verification, wallets, idleMs } = parts;
+  const inserted = await insertAccount(tx, wallets.name, account);
+  if (inserted === undefined) return undefined;
+  const { id, handle, walletId, address } = inserted;
+  const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
+  const by = { keyId: key.id, address: account.ip };
+  await recordAudit(tx, { accountId: id, action: 'account.registered', by });
+  // Last, because others may wait for what these count.
+  await countRegistration(tx, countedUnder(parts, account));
+  const contact = { accountId: id, kind: 'email', target: account.email, by } as const;
+  const { isVerified: emailVerified } = await verification.beginIfPossible(tx, contact);
+  const answer = { handle, email: account.email, walletId, depositAddress: address, emailVerified };
+  return { ...answerKey(key, idleMs), ...answer, isNewAccount: true };
 }
 
 function answerKey({ apiKey, createdAt, expiresAt }: IssuedKey, idleMs: number) {

@@ -15,7 +15,6 @@ export const codeMinutes = 15;
 export const attemptsPerCode = 5;
 const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
 
-/** How many codes are sent per day. */
 export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
 
 export interface CodeLimitParts {
@@ -77,7 +76,6 @@ export interface Verification {
   begin(tx: Transaction, wanted: Wanted): Promise<void>;
   /** For a new account, which is created even if no code can be sent today. The owner can request one later. */
   beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }>;
-  /** Sends a new code for the pending contact. */
   resend(tx: Transaction, wanted: Omit<Wanted, 'target'>): Promise<void>;
   /** Throws unless the code is correct. A wrong code also uses up an attempt. */
   complete(answer: Omit<Wanted, 'target'> & { readonly code: string }): Promise<void>;

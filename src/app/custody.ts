@@ -126,14 +126,11 @@ export async function openCommandParts({ config, logger, url, db, features = lis
   const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
   const ledger = createLedger({ db: ledgerDb, logger });
   const parts: CommandParts = {
-    networks: custody.networks,
-    provider: custody.provider,
+    ...custody,
     secrets,
     db,
     ledger,
     sagas: sagasOf(features),
-    seedRotation: custody.seedRotation,
-    unknownTransactions: custody.unknownTransactions,
   };
   return {
     parts,

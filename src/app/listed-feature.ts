@@ -35,7 +35,6 @@ export function settingsOf<Own>(
   return config.settings.get(name) as Own;
 }
 
-/** A feature's settings, for the feature itself. */
 export function ownSettings(config: ServiceSettings, { name }: ListedFeature): never {
   return config.settings.get(name) as never;
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from '../kernel/db/database.ts';
 import type { WebhookStatus } from './webhook.ts';
 
-/** A webhook with pending deliveries. */
 export interface DueWebhook {
   readonly id: string;
   readonly accountId: bigint;

@@ -89,7 +89,6 @@ export function createCourier(options: CourierOptions): Courier {
   const desks = new Map<string, Desk>();
   /** Desks with a queue, in the order in which they get the next free slot. */
   const waiting = new Set<Desk>();
-  /** Desks with reserved places. */
   const planning = new Set<Desk>();
   const slots = placesOf('requests', laneSlots);
   const holding = placesOf('deliveries', mostHeld);
@@ -166,7 +165,6 @@ export function createCourier(options: CourierOptions): Courier {
     if (left === 0) serveSoon();
   }
 
-  /** Frees reserved places that were not used. */
   function dropPlans(): void {
     for (const desk of planning) for (const place of desk.planned.splice(0)) place.leave();
     planning.clear();

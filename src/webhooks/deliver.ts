@@ -21,7 +21,6 @@ export interface DeliveryOptions {
   readonly events: readonly EventType[];
   readonly retrySeconds: RetrySeconds;
   readonly checkpoint?: Checkpoint;
-  /** The timeout of one attempt. */
   readonly timeoutMs?: number;
   /** Must be longer than an attempt can take. */
   readonly leaseMs?: number;

@@ -12,6 +12,7 @@ import { listed } from '../../money/in-words.ts';
 import { type KeyHolder, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { revokeAllKeys, revokeMostKeys } from '../keys/revoke-keys.ts';
+import { findOwner } from '../mail-owner.ts';
 import { postMessage } from '../messages/outbox.ts';
 import type { AccountParts } from '../parts.ts';
 import { requirePassword, requireSamePassword } from '../passwords/require-password.ts';
@@ -142,11 +143,7 @@ async function openSagasOf(tx: Transaction, sagas: readonly Saga[], accountId: b
 
 /** The last mail. It has no account id, so that it is not erased with the others. */
 async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<void> {
-  const { rows } = await tx.query<{ email: string; handle: string }>(
-    'SELECT email, handle FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
-    [accountId],
-  );
-  const [owner] = rows;
+  const owner = await findOwner(tx, accountId);
   if (owner === undefined) return;
   await postMessage(tx, secrets, {
     accountId: null,

@@ -75,7 +75,6 @@ async function takeAttempt(db: Database, accountId: bigint): Promise<Waiting> {
 
 interface EmailCode {
   readonly accountId: bigint;
-  /** The new address. */
   readonly email: string;
   /** The address that the code was sent to. */
   readonly of: 'new' | 'current';

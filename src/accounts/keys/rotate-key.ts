@@ -15,7 +15,6 @@ interface KeyRotation {
   readonly caller: Caller;
   readonly ip: string;
   readonly key: string;
-  /** How long the old key keeps working. */
   readonly overlapSeconds: number;
 }
 

@@ -26,7 +26,6 @@ interface NewPassword {
 export interface PasswordSet {
   readonly revokedKeys: number;
   readonly keysLeft: number;
-  /** The webhooks of the revoked keys. */
   readonly webhooks: WebhookOfKey[];
 }
 

@@ -1,13 +1,11 @@
-import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { NewWallet } from '../../custody/wallets/provider.ts';
-import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
-import { OutcomeUnknown } from '../../kernel/db/errors.ts';
+import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
 import { removeUnverifiedEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
-import { insertAccount } from '../insert-account.ts';
+import { insertAccount, withWallet } from '../insert-account.ts';
 import { revokeMostKeys } from '../keys/revoke-keys.ts';
 import type { AccountParts } from '../parts.ts';
 import { type PasswordSet, setPassword } from './change-password.ts';
@@ -47,7 +45,7 @@ export async function confirmReset(parts: AccountParts, confirmation: ResetConfi
   const passwordHash = await passwords.hash(confirmation.newPassword, networksOf(confirmation.ip).nearest);
   return reset.kind === 'reset'
     ? setAnew(parts, { ...confirmation, ...reset, passwordHash, handle: holder.handle })
-    : claimWithWallet(parts, { ...confirmation, ...reset, passwordHash });
+    : withWallet(parts, (tx, wallet) => claimEmail(tx, parts, { ...confirmation, ...reset, passwordHash, wallet }));
 }
 
 async function readHolder(db: Pick<Transaction, 'query'>, accountId: bigint): Promise<Holder> {
@@ -72,23 +70,6 @@ async function setAnew(
     const set = await setPassword(tx, parts, password);
     return { ...set, revokedKeys: endedBefore + set.revokedKeys, handle, isNewAccount: false };
   });
-}
-
-async function claimWithWallet(parts: AccountParts, claim: Confirmed): Promise<ResetConfirmed> {
-  const { db, wallets } = parts;
-  const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
-  const attempt = () => db.transaction((tx) => claimEmail(tx, parts, { ...claim, wallet }));
-  try {
-    return await attempt().catch((error: unknown) => {
-      // One in 36^8 handles is taken: the next one will be free.
-      if (violates(error, 'accounts_handle_key')) return attempt();
-      throw error;
-    });
-  } catch (error) {
-    // With an unknown outcome the account may exist and own the wallet, so the wallet must not be reused.
-    if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
-    throw error;
-  }
 }
 
 /** Moves an unverified email to a new account in one commit. The old account keeps everything else. */
