@@ -18,7 +18,7 @@ import {
 } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
 
-export const deliveryExample: z.input<typeof delivery> = {
+const deliveryExample: z.input<typeof delivery> = {
   id: 'dlv_01kp3v2m8rfk2s6y0e6v9q4w1x',
   webhookId: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x',
   eventId: 'evt_01kp3v2m8rfk2s6y0e6v9q4w1x',

@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts';
-import { setNewest } from '../set-newest.ts';
 
 /** Recent usage per holder, with a half-life of ten seconds. */
 export interface Usage {
@@ -19,7 +18,14 @@ export function createUsage(clock: Clock): Usage {
   return {
     of,
     add(holder, ms) {
-      setNewest(used, holder, { ms: of(holder) + ms, at: clock.now() }, mostRemembered);
+      const now = of(holder) + ms;
+      used.delete(holder);
+      used.set(holder, { ms: now, at: clock.now() });
+      // Drops the holder that has been idle for longest.
+      for (const [oldest] of used) {
+        if (used.size <= mostRemembered) break;
+        used.delete(oldest);
+      }
     },
   };
 }
