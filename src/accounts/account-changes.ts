@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { within } from '../kernel/clock.ts';
 import type { Database, Transaction } from '../kernel/db/database.ts';
 import { type Listener, listenerName, startListener } from '../kernel/db/listener.ts';
 import type { Logger } from '../kernel/log/logger.ts';
@@ -54,31 +55,25 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
     },
   });
 
-  /** Counts confirmations from now on. `complete` resolves when every listening instance has confirmed. */
-  function expectConfirmations(changeId: string): { complete(): Promise<void> } {
+  /** Counts confirmations from now on. The returned function waits until every listening instance has confirmed. */
+  function expectConfirmations(changeId: string): () => Promise<void> {
     let seen = 0;
     let onSeen = () => {};
     waiting.set(changeId, () => {
       seen++;
       onSeen();
     });
-    return {
-      async complete() {
-        // An instance that is disconnected right now is not counted; it has already dropped its cache.
-        const expected = await countListeners(db);
-        await new Promise<void>((resolve) => {
-          const timeout = setTimeout(() => {
-            logger.warn({ seen, expected }, 'not every instance confirmed an account change in time');
-            resolve();
-          }, longestWaitMs);
-          onSeen = () => {
-            if (seen < expected) return;
-            clearTimeout(timeout);
-            resolve();
-          };
-          onSeen();
-        });
-      },
+    return async () => {
+      // An instance that is disconnected right now is not counted; it has already dropped its cache.
+      const expected = await countListeners(db);
+      const all = new Promise<void>((resolve) => {
+        onSeen = () => {
+          if (seen >= expected) resolve();
+        };
+        onSeen();
+      });
+      const late = () => logger.warn({ seen, expected }, 'not every instance confirmed an account change in time');
+      await within(longestWaitMs, all, late);
     };
   }
 
@@ -88,7 +83,7 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
     },
     async everywhere(accountId, change) {
       const changeId = randomUUID();
-      const confirmations = expectConfirmations(changeId);
+      const confirmed = expectConfirmations(changeId);
       try {
         const result = await db.transaction(async (tx) => {
           const done = await change(tx);
@@ -96,7 +91,7 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
           return done;
         });
         onChange(accountId);
-        await confirmations.complete();
+        await confirmed();
         return result;
       } finally {
         waiting.delete(changeId);

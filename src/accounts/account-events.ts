@@ -1,32 +1,22 @@
 import type { Transaction } from '../kernel/db/database.ts';
-import type { Scope } from '../kernel/http/define-route.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import { recordEvent } from '../ledger/events.ts';
 import type { AuditActor } from './audit/record.ts';
+import type { IssuedKey } from './keys/shown-key.ts';
 
-export const accountEvents: readonly EventType[] = [
-  { name: 'key.created' },
-  { name: 'key.revoked' },
-  { name: 'account.changed' },
-];
+export const accountEvents: readonly EventType[] = ['key.created', 'key.revoked', 'account.changed'].map((name) => ({
+  name,
+}));
 
 /** At most this many ids per event, because a takeover may end very many keys. */
 const mostKeysNamed = 100;
 
-interface CreatedKey {
-  readonly id: string;
-  readonly name: string;
-  readonly last4: string;
-  readonly scopes: readonly Scope[];
-  readonly expiresAt: Date | null;
-  /** The key that this one replaces. */
-  readonly rotatedFrom: string | null;
-}
-
+/** `rotatedFrom` is the key that this one replaces. */
 export async function recordKeyCreated(
   tx: Transaction,
   accountId: bigint,
-  { id, name, last4, scopes, expiresAt, rotatedFrom }: CreatedKey,
+  { id, name, last4, scopes, expiresAt }: IssuedKey,
+  rotatedFrom: string | null,
 ): Promise<void> {
   const data = { keyId: id, name, last4, scopes, expiresAt: expiresAt?.toISOString() ?? null, rotatedFrom };
   await recordEvent(tx, { accountId, type: 'key.created', data });
@@ -49,7 +39,6 @@ export async function recordKeysRevoked(
   await recordEvent(tx, { accountId, type: 'key.revoked', data });
 }
 
-/** The account fields whose changes are reported. */
 export type ChangedField =
   | 'name'
   | 'email'
@@ -61,16 +50,11 @@ export type ChangedField =
   | 'frozen'
   | 'password';
 
-interface AccountChange {
-  readonly fields: readonly ChangedField[];
-  readonly by: AuditActor;
-}
-
 /** Names the changed fields, but never their values, which GET /account returns. Records nothing for an empty list. */
 export async function recordAccountChanged(
   tx: Transaction,
   accountId: bigint,
-  { fields, by }: AccountChange,
+  { fields, by }: { readonly fields: readonly ChangedField[]; readonly by: AuditActor },
 ): Promise<void> {
   if (fields.length === 0) return;
   await recordEvent(tx, { accountId, type: 'account.changed', data: { fields, ...tellActor(by) } });

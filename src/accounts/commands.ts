@@ -46,40 +46,28 @@ export function addAccountCommands(
       }),
     );
 
+  const setFrozen = (who: string, { frozen }: { readonly frozen: boolean }) =>
+    withDatabase((db) =>
+      change(db, who, async (tx, id) => {
+        if (frozen) await lockOwner(tx, id);
+        const { rowCount } = await tx.query(
+          'UPDATE accounts SET frozen_at = CASE WHEN $2 THEN now() END WHERE id = $1 AND (frozen_at IS NULL) = $2',
+          [id, frozen],
+        );
+        const action = frozen ? 'account.frozen' : 'account.unfrozen';
+        await recordAudit(tx, { accountId: id, action, by: { operator } });
+        if (rowCount === 1) await recordAccountChanged(tx, id, { fields: ['frozen'], by: { operator } });
+        say(`${who} is ${frozen ? '' : 'not '}frozen.`);
+      }),
+    );
   account
     .command('freeze <who>')
     .description('freeze an account: it can receive but not send')
-    .action((who: string) =>
-      withDatabase((db) =>
-        change(db, who, async (tx, id) => {
-          await lockOwner(tx, id);
-          const { rowCount } = await tx.query(
-            'UPDATE accounts SET frozen_at = now() WHERE id = $1 AND frozen_at IS NULL',
-            [id],
-          );
-          await recordAudit(tx, { accountId: id, action: 'account.frozen', by: { operator } });
-          if (rowCount === 1) await recordAccountChanged(tx, id, { fields: ['frozen'], by: { operator } });
-          say(`${who} is frozen.`);
-        }),
-      ),
-    );
-
+    .action((who: string) => setFrozen(who, { frozen: true }));
   account
     .command('unfreeze <who>')
     .description('let a frozen account send again')
-    .action((who: string) =>
-      withDatabase((db) =>
-        change(db, who, async (tx, id) => {
-          const { rowCount } = await tx.query(
-            'UPDATE accounts SET frozen_at = NULL WHERE id = $1 AND frozen_at IS NOT NULL',
-            [id],
-          );
-          await recordAudit(tx, { accountId: id, action: 'account.unfrozen', by: { operator } });
-          if (rowCount === 1) await recordAccountChanged(tx, id, { fields: ['frozen'], by: { operator } });
-          say(`${who} is not frozen.`);
-        }),
-      ),
-    );
+    .action((who: string) => setFrozen(who, { frozen: false }));
 
   account
     .command('set-tier <who> <tier>')
@@ -89,7 +77,7 @@ export function addAccountCommands(
         change(db, who, async (tx, id) => {
           const tier = tierField.safeParse(wanted);
           if (!tier.success) throw new Refusal(`The tier must be free, pro or enterprise, not "${wanted}".`);
-          await setTier(tx, { accountId: id, tier: tier.data, by: { operator } });
+          await setTier(tx, id, tier.data, { operator });
           say(`${who} is on the ${tier.data} tier.`);
         }),
       ),

@@ -1,39 +1,21 @@
 import { z } from 'zod';
 import type { Feature } from '../kernel/feature.ts';
 import type { GatherHook } from '../kernel/hook.ts';
-import type { Logger } from '../kernel/log/logger.ts';
-import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
-import type { Saga } from '../kernel/sagas/define-saga.ts';
 import { defineSettings, type Mode, wholeNumber } from '../kernel/settings.ts';
-import type { Ledger } from '../ledger/ledger.ts';
 import type { AccountChanges } from './account-changes.ts';
 import { accountEvents } from './account-events.ts';
-import { closeAccount } from './closing/close-account.ts';
 import { accountClosing, beforeAccountClosing, underWay } from './closing/on-account-closing.ts';
 import { addAccountCommands, addResetCommand } from './commands.ts';
-import { askEmailChange, confirmEmailChange } from './emails/change-email.ts';
+import type { WalletSource } from './insert-account.ts';
 import { addGiveKeyCommand, addKeyCommands } from './keys/key-commands.ts';
-import type { KeyIdleness } from './keys/key-lifetime.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
-import type { AccountParts } from './parts.ts';
-import { changePassword } from './passwords/change-password.ts';
-import { confirmReset } from './passwords/confirm-reset.ts';
-import { askReset, type MailResetParts, mailResetHandler, type ResetLimits } from './passwords/mail-reset.ts';
+import type { AccountLimits, AccountParts, AccountSettings } from './parts.ts';
+import { type MailResetParts, mailResetHandler } from './passwords/mail-reset.ts';
 import { createPasswords, type PasswordCost } from './passwords/passwords.ts';
 import { createFailureRecorder } from './passwords/require-password.ts';
 import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
-import { createRegister, type WalletSource } from './register.ts';
 import { accountRoutes } from './routes.ts';
-import { type CodeLimits, createVerification } from './verification.ts';
-
-interface AccountLimits {
-  readonly codeLimits: CodeLimits;
-  readonly resetLimits: ResetLimits;
-  /** The wait after wrong passwords from one network for one account grows up to this. */
-  readonly longestDelayMs: number;
-  /** New accounts on a day (UTC) from one address network; 0 is without a limit. */
-  readonly registrationsPerNetwork: number;
-}
+import { createVerification } from './verification.ts';
 
 /** Bounds what strangers can make the service send, and how fast they can guess passwords. A test may replace any of them. */
 export function accountLimits(mode: Mode): AccountLimits {
@@ -54,21 +36,23 @@ export function accountLimits(mode: Mode): AccountLimits {
 
 const dayMs = 24 * 60 * 60_000;
 
-interface AccountSettings extends AccountLimits, KeyIdleness {
-  /** Emails and phone numbers count as verified at once. Only in the sandbox. */
-  readonly autoVerify: boolean;
-}
+type Passed =
+  | 'db'
+  | 'once'
+  | 'secrets'
+  | 'ledger'
+  | 'limiter'
+  | 'rateLimits'
+  | 'logger'
+  | 'clock'
+  | 'sagas'
+  | 'publicUrl';
 
-interface AccountServing extends Pick<AccountParts, 'db' | 'once' | 'secrets' | 'rateLimits' | 'clock'> {
-  readonly ledger: Ledger;
-  readonly limiter: RateLimiter;
+interface AccountServing extends Pick<AccountParts, Passed> {
   readonly provider: WalletSource;
   readonly accountChanges: AccountChanges;
-  readonly logger: Logger;
   readonly gatherHook: GatherHook;
-  readonly sagas: readonly Saga[];
   readonly passwordCost: PasswordCost | undefined;
-  readonly publicUrl: () => string;
 }
 
 export const accounts: Feature<{
@@ -123,66 +107,24 @@ export const accounts: Feature<{
     addGiveKeyCommand(account, tools);
     addResetCommand(account, tools);
   },
-  routes(parts, { autoVerify, codeLimits, resetLimits, longestDelayMs, registrationsPerNetwork, idleMs }) {
-    const {
-      db,
-      once,
-      ledger,
-      secrets,
-      limiter,
-      rateLimits,
-      provider,
-      accountChanges: changes,
-      logger,
-      clock,
-      gatherHook,
-      sagas,
-      passwordCost,
-      publicUrl,
-    } = parts;
-    const onKeysEnded = gatherHook(keysEnded);
-    const verification = createVerification({ db, secrets, limiter, logger, codeLimits, automatic: autoVerify });
+  routes(serving, settings) {
+    const { passwordCost, provider, accountChanges, gatherHook } = serving;
     const passwords = createPasswords(passwordCost);
-    const throttle = createSignInThrottle({ limiter, rateLimits, passwords, longestDelayMs, clock });
-    const noteFailure = createFailureRecorder({ db, limiter });
-    const signIn = { db, secrets, passwords, throttle, noteFailure };
     return accountRoutes({
-      db,
-      once,
-      changes,
-      verification,
-      rateLimits,
-      secrets,
-      clock,
-      idleMs,
-      onKeysEnded,
+      ...serving,
+      ...settings,
+      changes: accountChanges,
+      wallets: provider,
+      passwords,
+      throttle: createSignInThrottle({ ...serving, ...settings, passwords }),
+      noteFailure: createFailureRecorder(serving),
+      verification: createVerification({ ...serving, ...settings }),
+      onKeysEnded: gatherHook(keysEnded),
       onKeyRotated: gatherHook(keyRotated),
-      register: createRegister({ ...signIn, verification, wallets: provider, idleMs, logger, registrationsPerNetwork }),
-      changePassword: (change) => changePassword({ ...signIn, limiter, changes, onKeysEnded }, change),
-      askEmailChange: (wish) =>
-        askEmailChange({ ...signIn, limiter, logger, codeLimits, changes, automatic: autoVerify }, wish),
-      confirmEmailChange: (confirmation) => confirmEmailChange({ db, secrets, changes }, confirmation),
-      closeAccount: (closing) =>
-        closeAccount(
-          {
-            ...signIn,
-            ledger,
-            changes,
-            onKeysEnded,
-            beforeAccountClosing: gatherHook(beforeAccountClosing),
-            onAccountClosing: gatherHook(accountClosing),
-            underWayOf: gatherHook(underWay),
-            sagas,
-            publicUrl,
-          },
-          closing,
-        ),
-      askReset: (asked) => askReset({ db, logger, resetLimits }, asked),
-      confirmReset: (confirmation) =>
-        confirmReset({ db, secrets, passwords, changes, onKeysEnded, wallets: provider }, confirmation),
+      beforeAccountClosing: gatherHook(beforeAccountClosing),
+      onAccountClosing: gatherHook(accountClosing),
+      underWayOf: gatherHook(underWay),
     });
   },
-  jobs: ({ db, secrets, logger, publicUrl }, { resetLimits }) => [
-    mailResetHandler({ db, secrets, logger, publicUrl, resetLimits }),
-  ],
+  jobs: (working, settings) => [mailResetHandler({ ...working, ...settings })],
 };

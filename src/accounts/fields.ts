@@ -91,7 +91,6 @@ function hasRightChecksum(address: string): boolean {
 
 export const shippingAddress = visibleLines(500);
 
-/** A key at the moment of its creation. */
 export const shownKey = z
   .string()
   .meta({ description: 'Begins with pa_live_. It is shown only once: store it like a password.' });

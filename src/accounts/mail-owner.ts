@@ -56,17 +56,17 @@ export async function mailOwner(
   accountId: bigint,
   { subject, text }: Notice,
 ): Promise<void> {
-  const { rows } = await tx.query<{ email: string }>(
-    'SELECT email FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
+  const owner = await findOwner(tx, accountId);
+  if (owner === undefined) return;
+  const mail = { channel: 'email', to: owner.email, subject, text: `${text}\n\n${notYou}` } as const;
+  await postMessage(tx, secrets, { accountId, ...mail });
+}
+
+/** Undefined where the email is not verified. */
+export async function findOwner(tx: Transaction, accountId: bigint) {
+  const { rows } = await tx.query<{ email: string; handle: string }>(
+    'SELECT email, handle FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
     [accountId],
   );
-  const [owner] = rows;
-  if (owner === undefined) return;
-  await postMessage(tx, secrets, {
-    accountId,
-    channel: 'email',
-    to: owner.email,
-    subject,
-    text: `${text}\n\n${notYou}`,
-  });
+  return rows[0];
 }

@@ -1,34 +1,58 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/db/database.ts';
 import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
+import type { Saga } from '../kernel/sagas/define-saga.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { RunOnce } from '../ledger/idempotency.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { AccountChanges } from './account-changes.ts';
-import type { Closed, Closing } from './closing/close-account.ts';
-import type { EmailAsked, EmailConfirmation, EmailWish } from './emails/change-email.ts';
+import type { OnAccountClosing, UnderWayOf } from './closing/on-account-closing.ts';
+import type { WalletSource } from './insert-account.ts';
+import type { KeyIdleness } from './keys/key-lifetime.ts';
 import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
-import type { PasswordChange, PasswordSet } from './passwords/change-password.ts';
-import type { ResetConfirmation, ResetConfirmed } from './passwords/confirm-reset.ts';
-import type { Registered, Registration } from './register.ts';
-import type { Verification } from './verification.ts';
+import type { Passwords } from './passwords/passwords.ts';
+import type { PasswordGuard } from './passwords/require-password.ts';
+import type { CodeLimitParts, Verification } from './verification.ts';
 
-export interface AccountParts {
-  readonly db: Database;
+/** Bounds what strangers can make the service send, and how fast they can guess passwords. */
+export interface AccountLimits extends Pick<CodeLimitParts, 'codeLimits'> {
+  readonly resetLimits: ResetLimits;
+  /** The wait after wrong passwords from one network for one account grows up to this. */
+  readonly longestDelayMs: number;
+  /** New accounts on a day (UTC) from one network; 0 is without a limit. */
+  readonly registrationsPerNetwork: number;
+}
+
+/** Limits on mailed reset tokens. 0 is unlimited, except for `perMailbox`. */
+interface ResetLimits {
+  /** Requests per day (UTC) from one network, whether the email has an account or not. */
+  readonly perNetwork: number;
+  /** Per hour to one mailbox; beyond that, one every 15 minutes. */
+  readonly perMailbox: number;
+  /** Per day, to all mailboxes. */
+  readonly inAll: number;
+}
+
+export interface AccountSettings extends AccountLimits, KeyIdleness {
+  /** Emails and phone numbers count as verified at once. Only in the sandbox. */
+  readonly autoVerify: boolean;
+}
+
+/** What the requests of accounts share. */
+export interface AccountParts extends AccountSettings, CodeLimitParts, PasswordGuard {
   readonly once: RunOnce;
   readonly secrets: Secrets;
-  readonly register: (registration: Registration) => Promise<Registered>;
+  readonly ledger: Ledger;
+  readonly rateLimits: RateLimits;
+  readonly clock: Clock;
   readonly changes: AccountChanges;
   readonly verification: Verification;
-  readonly rateLimits: RateLimits;
-  readonly changePassword: (change: PasswordChange) => Promise<PasswordSet>;
-  readonly askReset: (asked: { readonly email: string; readonly ip: string }) => Promise<void>;
-  readonly confirmReset: (confirmation: ResetConfirmation) => Promise<ResetConfirmed>;
-  readonly askEmailChange: (wish: EmailWish) => Promise<EmailAsked>;
-  readonly confirmEmailChange: (confirmation: EmailConfirmation) => Promise<void>;
-  readonly closeAccount: (closing: Closing) => Promise<Closed>;
-  readonly clock: Clock;
-  /** How long an unused key lives. */
-  readonly idleMs: number;
+  readonly passwords: Passwords;
+  readonly wallets: WalletSource;
+  readonly sagas: readonly Saga[];
+  readonly publicUrl: () => string;
   readonly onKeysEnded: OnKeysEnded;
   readonly onKeyRotated: OnKeyRotated;
+  readonly beforeAccountClosing: OnAccountClosing;
+  readonly onAccountClosing: OnAccountClosing;
+  readonly underWayOf: UnderWayOf;
 }

@@ -3,37 +3,22 @@ import { countToday, dailyCapErrors } from '../kernel/daily-caps/count-today.ts'
 import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
-import { forfeitable } from './closing/close-account.ts';
+import { closeAccount, forfeitable } from './closing/close-account.ts';
 import { accountErrors, addressErrors } from './errors.ts';
 import * as field from './fields.ts';
 import type { AccountParts } from './parts.ts';
-import { describeLimit, readProfile, setTier, tier as tierField, updateProfile } from './profile.ts';
+import {
+  describeLimit,
+  profile,
+  profileChange,
+  readProfile,
+  setTier,
+  tier as tierField,
+  updateProfile,
+} from './profile.ts';
 
 export const exampleWallet = 'wal_01kp3v2m8rfk2s6y0e6v9q4w1x';
 export const exampleAddress = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
-
-export const profile = z.object({
-  handle: z.string(),
-  email: z.string().nullable().meta({
-    description: 'Null if you never verified it and someone else has since proved that they own the mailbox.',
-  }),
-  emailVerified: z.boolean().meta({ description: 'Others can find this account by email only once it is verified.' }),
-  pendingEmail: z.string().nullable().meta({ description: 'A new email that is not confirmed yet.' }),
-  name: z.string(),
-  phone: z.string().nullable().meta({ description: 'In E.164 format.' }),
-  phoneVerified: z
-    .boolean()
-    .meta({ description: 'Others can find this account by phone number only once it is verified.' }),
-  pendingPhone: z.string().nullable().meta({ description: 'A new phone number that is not verified yet.' }),
-  nextSteps: field.nextSteps,
-  tier: tierField,
-  frozen: z.boolean().meta({ description: 'A frozen account can receive but not send.' }),
-  circleWalletId: z.string(),
-  depositAddress: z.string(),
-  withdrawalAddress: z.string().nullable(),
-  shippingAddress: z.string().nullable().meta({ description: 'As you entered it.' }),
-  createdAt: z.iso.datetime(),
-});
 
 export const exampleProfile = {
   handle: 'PA-7K2M9QXA',
@@ -87,12 +72,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
           'Send only the fields to change; null clears a field. A new phone number receives a code by SMS, which requires a verified email; confirm the number with POST /account/phone/verify. You receive an email when your withdrawalAddress changes. A shippingAddress is text on one or more lines with a street, city, postal code and country; an incomplete one is refused with `shipping_address_incomplete`, and one with a part of more than 200 characters with `shipping_address_too_long`. Without a name, your account name is used. The country may be omitted if region and postal code imply it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
         auth: 'key',
         scope: 'manage',
-        body: z.strictObject({
-          name: field.name.optional(),
-          phone: field.phone.nullable().optional(),
-          withdrawalAddress: field.withdrawalAddress.nullable().optional(),
-          shippingAddress: field.shippingAddress.nullable().optional(),
-        }),
+        body: profileChange,
         examples: { body: { phone: '+1 (415) 555-0123' } },
         returns: { 200: { description: 'The updated account', schema: profile, example: exampleProfile } },
         errors: [
@@ -133,7 +113,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
           throw httpErrors.forbidden('Only the operator can set the enterprise tier. Contact the operator.');
         const { accountId, keyId } = caller;
         await changes.everywhere(accountId, async (tx) => {
-          const changed = await setTier(tx, { accountId, tier, by: { keyId, address: ip } });
+          const changed = await setTier(tx, accountId, tier, { keyId, address: ip });
           if (changed) await countToday(tx, caller, 'settings');
         });
         const message = `You are now on the ${tier} tier.`;
@@ -210,7 +190,7 @@ function contactRoutes(parts: AccountParts): Route[] {
   ]);
 }
 
-export function closeRoute({ closeAccount }: AccountParts): Route {
+export function closeRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'closeAccount',
@@ -248,7 +228,12 @@ export function closeRoute({ closeAccount }: AccountParts): Route {
       ],
     },
     async ({ caller: { accountId, keyId }, ip, body: { password, forfeit } }) => {
-      const { handle, closedAt } = await closeAccount({ accountId, password, forfeit, by: { keyId, address: ip } });
+      const { handle, closedAt } = await closeAccount(parts, {
+        accountId,
+        password,
+        forfeit,
+        by: { keyId, address: ip },
+      });
       return ok({ closed: true, handle, closedAt: closedAt.toISOString() });
     },
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
-import { type Database, onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
+import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { limitOfTier } from '../kernel/http/rate-limits.ts';
 import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
@@ -8,26 +8,22 @@ import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { type ChangedField, recordAccountChanged } from './account-events.ts';
 import { readShippingAddress, requireAddress } from './addresses/shipping-address.ts';
-import { type AuditActor, recordAudit } from './audit/record.ts';
+import { type AuditActor, type KeyHolder, recordAudit } from './audit/record.ts';
+import * as field from './fields.ts';
 import { mailOwner } from './mail-owner.ts';
-import type { Verification } from './verification.ts';
+import type { AccountParts } from './parts.ts';
 
 export const tier = z.enum(['free', 'pro', 'enterprise'], { error: 'must be free, pro or enterprise' });
 
 /** Returns false when the account already has this tier. */
 export async function setTier(
   tx: Transaction,
-  {
-    accountId,
-    tier: wanted,
-    by,
-  }: { readonly accountId: bigint; readonly tier: Caller['tier']; readonly by: AuditActor },
+  accountId: bigint,
+  wanted: Caller['tier'],
+  by: AuditActor,
 ): Promise<boolean> {
-  const { rowCount } = await tx.query('UPDATE accounts SET tier = $2 WHERE id = $1 AND tier <> $2', [
-    accountId,
-    wanted,
-  ]);
-  if (rowCount === 0) return false;
+  const change = 'UPDATE accounts SET tier = $2 WHERE id = $1 AND tier <> $2';
+  if ((await tx.query(change, [accountId, wanted])).rowCount === 0) return false;
   await recordAudit(tx, { accountId, action: 'tier.changed', by, details: { tier: wanted } });
   await recordAccountChanged(tx, accountId, { fields: ['tier'], by });
   return true;
@@ -61,31 +57,32 @@ export function nextSteps({ email, emailVerified, pendingPhone = null }: Unprove
   return steps;
 }
 
-export interface Profile {
-  readonly handle: string;
-  /** Null once someone else has proved that they own the mailbox. */
-  readonly email: string | null;
-  readonly emailVerified: boolean;
-  /** A new email that waits for its codes. */
-  readonly pendingEmail: string | null;
-  readonly name: string;
-  readonly phone: string | null;
-  readonly phoneVerified: boolean;
-  readonly pendingPhone: string | null;
-  /** How to verify what is still unverified. */
-  readonly nextSteps: string[];
-  readonly tier: 'free' | 'pro' | 'enterprise';
-  readonly frozen: boolean;
-  readonly circleWalletId: string;
-  readonly depositAddress: string;
-  readonly withdrawalAddress: string | null;
-  readonly shippingAddress: string | null;
-  readonly createdAt: string;
-}
+export const profile = z.object({
+  handle: z.string(),
+  email: z.string().nullable().meta({
+    description: 'Null if you never verified it and someone else has since proved that they own the mailbox.',
+  }),
+  emailVerified: z.boolean().meta({ description: 'Others can find this account by email only once it is verified.' }),
+  pendingEmail: z.string().nullable().meta({ description: 'A new email that is not confirmed yet.' }),
+  name: z.string(),
+  phone: z.string().nullable().meta({ description: 'In E.164 format.' }),
+  phoneVerified: z
+    .boolean()
+    .meta({ description: 'Others can find this account by phone number only once it is verified.' }),
+  pendingPhone: z.string().nullable().meta({ description: 'A new phone number that is not verified yet.' }),
+  nextSteps: field.nextSteps,
+  tier,
+  frozen: z.boolean().meta({ description: 'A frozen account can receive but not send.' }),
+  circleWalletId: z.string(),
+  depositAddress: z.string(),
+  withdrawalAddress: z.string().nullable(),
+  shippingAddress: z.string().nullable().meta({ description: 'As you entered it.' }),
+  createdAt: z.iso.datetime(),
+});
 
-interface ProfileRow extends Omit<Profile, 'phoneVerified' | 'nextSteps' | 'createdAt'> {
-  readonly createdAt: Date;
-}
+type Profile = z.output<typeof profile>;
+
+type ProfileRow = Omit<Profile, 'phoneVerified' | 'nextSteps' | 'createdAt'> & { readonly createdAt: Date };
 
 export async function readProfile(db: Queryable, accountId: bigint): Promise<Profile> {
   const row = onlyRow(
@@ -114,22 +111,16 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
 }
 
 /** Null clears a field; an omitted field stays. */
-export interface ProfileChange {
-  readonly name?: string | undefined;
-  readonly phone?: string | null | undefined;
-  readonly withdrawalAddress?: string | null | undefined;
-  readonly shippingAddress?: string | null | undefined;
-}
-
-interface ProfileParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly verification: Verification;
-}
+export const profileChange = z.strictObject({
+  name: field.name.optional(),
+  phone: field.phone.nullable().optional(),
+  withdrawalAddress: field.withdrawalAddress.nullable().optional(),
+  shippingAddress: field.shippingAddress.nullable().optional(),
+});
 
 interface Changer {
   readonly caller: Caller;
-  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
+  readonly by: KeyHolder;
 }
 
 interface Addresses {
@@ -138,9 +129,9 @@ interface Addresses {
 }
 
 export async function updateProfile(
-  { db, secrets, verification }: ProfileParts,
+  { db, secrets, verification }: AccountParts,
   { caller, by }: Changer,
-  change: ProfileChange,
+  change: z.output<typeof profileChange>,
 ): Promise<Profile> {
   const { accountId } = caller;
   return db.transaction(async (tx) => {
@@ -153,15 +144,9 @@ export async function updateProfile(
       ),
     );
     // An unreadable address is refused while its owner is present, instead of later when an agent buys.
-    if (change.shippingAddress) {
-      requireAddress(readShippingAddress(change.shippingAddress, { name: change.name ?? before.name }));
-    }
-    const {
-      name,
-      phone: current,
-      address,
-      shipping,
-    } = onlyRow(
+    const { withdrawalAddress: withdrawal, shippingAddress } = change;
+    if (shippingAddress) requireAddress(readShippingAddress(shippingAddress, { name: change.name ?? before.name }));
+    const after = onlyRow(
       await tx.query<Addresses & { name: string; phone: string | null }>(
         `UPDATE accounts
             SET name               = coalesce($2, name),
@@ -169,21 +154,15 @@ export async function updateProfile(
                 shipping_address   = CASE WHEN $5 THEN $6 ELSE shipping_address END
           WHERE id = $1
         RETURNING name, phone, withdrawal_address AS address, shipping_address AS shipping`,
-        [
-          accountId,
-          change.name ?? null,
-          change.withdrawalAddress !== undefined,
-          change.withdrawalAddress ?? null,
-          change.shippingAddress !== undefined,
-          change.shippingAddress ?? null,
-        ],
+        [accountId, change.name, withdrawal !== undefined, withdrawal, shippingAddress !== undefined, shippingAddress],
       ),
     );
+    const { name, phone: current, address, shipping } = after;
     const changed: ChangedField[] = [];
     if (name !== before.name) changed.push('name');
     if (address !== before.address) changed.push('withdrawalAddress');
     if (shipping !== before.shipping) changed.push('shippingAddress');
-    await countToday(tx, caller, 'settings', addressesSet(before, { address, shipping }));
+    await countToday(tx, caller, 'settings', addressesSet(before, after));
     if (address !== before.address)
       await tellOfAddress(tx, secrets, { caller, by }, { before: before.address, address });
     // A thief's address would receive the owner's purchases. The audit log does not contain the address itself.

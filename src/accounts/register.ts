@@ -1,60 +1,49 @@
-import { orUnavailable } from '../custody/wallets/errors.ts';
-import type { NewWallet, WalletProvider } from '../custody/wallets/provider.ts';
+import type { NewWallet } from '../custody/wallets/provider.ts';
 import { capReached, dailyCaps } from '../kernel/daily-caps/count-today.ts';
 import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
-import { type Database, type Queryable, type Transaction, violates } from '../kernel/db/database.ts';
-import { OutcomeUnknown } from '../kernel/db/errors.ts';
+import type { Database, Queryable, Transaction } from '../kernel/db/database.ts';
 import { limitsPerNetwork, networksOf } from '../kernel/http/client-address.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import type { Problem } from '../kernel/http/problem.ts';
 import type { Logger } from '../kernel/log/logger.ts';
-import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { recordAudit } from './audit/record.ts';
 import { accountErrors } from './errors.ts';
-import { insertAccount } from './insert-account.ts';
+import { insertAccount, withWallet } from './insert-account.ts';
 import { formatKeyEnd } from './keys/key-lifetime.ts';
-import { type IssuedKey, issueKey } from './keys/make-key.ts';
+import { issueKey } from './keys/make-key.ts';
+import type { IssuedKey } from './keys/shown-key.ts';
 import { mailNewSignIn } from './mail-owner.ts';
 import { countMessage } from './messages/message-limits.ts';
+import type { AccountParts } from './parts.ts';
 import { isTooCommon } from './passwords/common-passwords.ts';
-import type { Passwords } from './passwords/passwords.ts';
 import type { PasswordGuard } from './passwords/require-password.ts';
-import type { Verification } from './verification.ts';
 
-interface CountedRegistration {
-  readonly ip: string;
-  /** New accounts per day from one network; 0 is unlimited. */
-  readonly perNetwork: number;
-}
+type Counted = ReturnType<typeof countedUnder>;
 
 /**
  * Checks the cap before the password is hashed and a wallet is created. Only `countRegistration`, in the transaction,
  * is binding.
  */
-async function refuseRegistrationBeyondCap(db: Queryable, registration: CountedRegistration): Promise<void> {
-  for (const { scope, limit } of countedUnder(registration)) {
-    if ((await takenToday(db, scope)) >= limit) throw await tooMany(db);
-  }
+async function refuseRegistrationBeyondCap(db: Queryable, counted: Counted): Promise<void> {
+  for (const { scope, limit } of counted) if ((await takenToday(db, scope)) >= limit) throw await tooMany(db);
 }
 
 /**
  * Counts a new account in the transaction that inserts it, so that a failed registration is not counted. Call it late:
  * other registrations from the same network wait for the commit.
  */
-async function countRegistration(tx: Transaction, registration: CountedRegistration): Promise<void> {
-  for (const counted of countedUnder(registration)) {
-    if ((await takeToday(tx, counted)) === undefined) throw await tooMany(tx);
-  }
+async function countRegistration(tx: Transaction, counted: Counted): Promise<void> {
+  for (const one of counted) if ((await takeToday(tx, one)) === undefined) throw await tooMany(tx);
 }
 
-/** Always the narrower network first, so that two registrations cannot deadlock. */
-function countedUnder({ ip, perNetwork }: CountedRegistration) {
-  if (perNetwork === 0) return [];
-  return limitsPerNetwork(ip, perNetwork).map(({ network, limit }) => ({
-    scope: `registrations:network:${network}`,
-    limit,
-  }));
+/**
+ * Always the narrower network first, so that two registrations cannot deadlock. The operator vouches for enterprise
+ * accounts: their registrations have no cap.
+ */
+function countedUnder({ registrationsPerNetwork: most }: RegisterParts, { ip, caller }: Registration) {
+  if (most === 0 || caller?.tier === 'enterprise') return [];
+  return limitsPerNetwork(ip, most).map(({ network, limit }) => ({ scope: `registrations:network:${network}`, limit }));
 }
 
 async function tooMany(db: Queryable): Promise<Problem> {
@@ -62,10 +51,10 @@ async function tooMany(db: Queryable): Promise<Problem> {
   return accountErrors.too_many_registrations(undefined, { headers: { 'Retry-After': String(seconds) } });
 }
 
-export interface Registration {
+interface Registration {
   readonly email: string;
   readonly password: string;
-  readonly name: string | undefined;
+  readonly name?: string | undefined;
   readonly ip: string;
   /** The caller, if the request had a key. Such a request was not counted against its address. */
   readonly caller: Pick<Caller, 'tier'> | undefined;
@@ -83,63 +72,40 @@ export interface Registered {
   readonly emailVerified: boolean;
 }
 
-export interface RegisterParts extends PasswordGuard {
-  readonly secrets: Secrets;
-  readonly passwords: Passwords;
-  readonly verification: Verification;
-  readonly wallets: WalletSource;
-  /** How long an unused key lives. */
-  readonly idleMs: number;
-  readonly logger: Logger;
-  /** New accounts per day from one network; 0 is unlimited. */
-  readonly registrationsPerNetwork: number;
-}
-
-export interface WalletSource extends Pick<WalletProvider, 'name' | 'createWallet'> {
-  /** Returns an unused wallet. Providers whose wallets cost nothing do not need it. */
-  giveBack?(wallet: NewWallet): Promise<void>;
-}
+type RegisterParts = PasswordGuard &
+  Pick<
+    AccountParts,
+    'secrets' | 'passwords' | 'verification' | 'wallets' | 'idleMs' | 'logger' | 'registrationsPerNetwork'
+  >;
 
 /** Registers a new account, or signs in to the existing one with this email. Both return a new API key. */
-export function createRegister(parts: RegisterParts): (registration: Registration) => Promise<Registered> {
-  const { db, passwords, wallets } = parts;
+export async function register(parts: RegisterParts, registration: Registration): Promise<Registered> {
+  const { db, passwords } = parts;
+  if (registration.caller !== undefined) await parts.throttle.admitRegistration(registration.ip);
+  const known = await findCredentials(db, registration.email);
+  if (known !== undefined) return signIn(parts, known, registration);
 
-  return async (registration) => {
-    if (registration.caller !== undefined) await parts.throttle.admitRegistration(registration.ip);
-    const known = await findCredentials(db, registration.email);
-    if (known !== undefined) return signIn(parts, known, registration);
-
-    const { name } = registration;
-    if (name === undefined) {
-      throw httpErrors.invalid_request('name is required for new accounts.', {
-        errors: [{ path: 'name', message: 'is required for new accounts' }],
-      });
-    }
-    // Checked only for new accounts: an accepted password must keep working.
-    if (isTooCommon(registration.password, { email: registration.email, name }))
-      throw accountErrors.password_too_common();
-    await refuseRegistrationBeyondCap(db, countedAs(parts, registration));
-    const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
-    const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
-    const created = await createAccount(parts, { ...registration, name, passwordHash, wallet }).catch(async (error) => {
-      // With an unknown outcome the account may exist and own the wallet, so the wallet must not be reused.
-      if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
-      throw error;
+  const { name } = registration;
+  if (name === undefined) {
+    throw httpErrors.invalid_request('name is required for new accounts.', {
+      errors: [{ path: 'name', message: 'is required for new accounts' }],
     });
-    if (created !== undefined) return created;
-    await wallets.giveBack?.(wallet);
+  }
+  // Checked only for new accounts: an accepted password must keep working.
+  if (isTooCommon(registration.password, { email: registration.email, name }))
+    throw accountErrors.password_too_common();
+  await refuseRegistrationBeyondCap(db, countedUnder(parts, registration));
+  const passwordHash = await passwords.hash(registration.password, networksOf(registration.ip).nearest);
+  const created = await withWallet(parts, (tx, wallet) =>
+    createAccount(tx, parts, { ...registration, name, passwordHash, wallet }),
+  );
+  if (created !== undefined) return created;
 
-    // Another request registered the same email meanwhile, so this is a sign-in.
-    const winner = await findCredentials(db, registration.email);
-    // The account was closed since.
-    if (winner === undefined) throw httpErrors.unavailable();
-    return signIn(parts, winner, registration);
-  };
-}
-
-/** The operator vouches for enterprise accounts: their registrations have no cap. */
-function countedAs({ registrationsPerNetwork }: RegisterParts, { ip, caller }: Registration): CountedRegistration {
-  return { ip, perNetwork: caller?.tier === 'enterprise' ? 0 : registrationsPerNetwork };
+  // Another request registered the same email meanwhile, so this is a sign-in.
+  const winner = await findCredentials(db, registration.email);
+  // The account was closed since.
+  if (winner === undefined) throw httpErrors.unavailable();
+  return signIn(parts, winner, registration);
 }
 
 interface Credentials {
@@ -183,15 +149,8 @@ async function signIn(
     await recordAudit(tx, { accountId: account.id, action: 'sign_in.succeeded', by });
     return issued;
   });
-  return {
-    ...answerKey(key, idleMs),
-    handle: account.handle,
-    email: account.email,
-    walletId: account.walletId,
-    depositAddress: account.address,
-    isNewAccount: false,
-    emailVerified: account.emailVerified,
-  };
+  const { handle, email, walletId, address: depositAddress, emailVerified } = account;
+  return { ...answerKey(key, idleMs), handle, email, walletId, depositAddress, isNewAccount: false, emailVerified };
 }
 
 /**
@@ -224,35 +183,24 @@ interface NewAccount extends Registration {
 }
 
 /** Creates account, wallet, key and the verification mail in one commit. Returns undefined when the email was just taken. */
-async function createAccount(parts: RegisterParts, account: NewAccount): Promise<Registered | undefined> {
-  const { db, secrets, verification, wallets, idleMs } = parts;
-  try {
-    return await db.transaction(async (tx) => {
-      const inserted = await insertAccount(tx, { ...account, provider: wallets.name });
-      if (inserted === undefined) return undefined;
-      const { id, handle, walletId, address } = inserted;
-      const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
-      const by = { keyId: key.id, address: account.ip };
-      await recordAudit(tx, { accountId: id, action: 'account.registered', by });
-      // Last, because others may wait for what these count.
-      await countRegistration(tx, countedAs(parts, account));
-      const contact = { accountId: id, kind: 'email', target: account.email, by } as const;
-      const { isVerified: emailVerified } = await verification.beginIfPossible(tx, contact);
-      return {
-        ...answerKey(key, idleMs),
-        handle,
-        email: account.email,
-        walletId,
-        depositAddress: address,
-        isNewAccount: true,
-        emailVerified,
-      };
-    });
-  } catch (error) {
-    // One in 36^8 handles: the next draw will be free.
-    if (violates(error, 'accounts_handle_key')) return createAccount(parts, account);
-    throw error;
-  }
+async function createAccount(
+  tx: Transaction,
+  parts: RegisterParts,
+  account: NewAccount,
+): Promise<Registered | undefined> {
+  const { secrets, verification, wallets, idleMs } = parts;
+  const inserted = await insertAccount(tx, wallets.name, account);
+  if (inserted === undefined) return undefined;
+  const { id, handle, walletId, address } = inserted;
+  const key = await issueKey(tx, secrets, { accountId: id, name: 'Registration' });
+  const by = { keyId: key.id, address: account.ip };
+  await recordAudit(tx, { accountId: id, action: 'account.registered', by });
+  // Last, because others may wait for what these count.
+  await countRegistration(tx, countedUnder(parts, account));
+  const contact = { accountId: id, kind: 'email', target: account.email, by } as const;
+  const { isVerified: emailVerified } = await verification.beginIfPossible(tx, contact);
+  const answer = { handle, email: account.email, walletId, depositAddress: address, emailVerified };
+  return { ...answerKey(key, idleMs), ...answer, isNewAccount: true };
 }
 
 function answerKey({ apiKey, createdAt, expiresAt }: IssuedKey, idleMs: number) {

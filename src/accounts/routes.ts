@@ -11,7 +11,7 @@ import type { AccountParts } from './parts.ts';
 import { passwordRoutes } from './passwords/password-routes.ts';
 import { nextSteps } from './profile.ts';
 import { closeRoute, exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
-import type { Registered } from './register.ts';
+import { type Registered, register } from './register.ts';
 
 const { exampleKey, shownKey } = field;
 const keyExpiresAt = z.iso.datetime().nullable().meta({
@@ -25,6 +25,7 @@ const depositTo = z.string().meta({ description: 'The Polygon address that recei
 const emailVerified = z
   .boolean()
   .meta({ description: 'Others can find the account by email only once it is verified.' });
+const ending = { keyExpiresAt, emailVerified, nextSteps: field.nextSteps };
 const verified = { emailVerified: true, nextSteps: [] };
 const unverified = { emailVerified: false, nextSteps: nextSteps({ email: 'ada@example.com', emailVerified: false }) };
 
@@ -57,7 +58,7 @@ export function accountRoutes(parts: AccountParts): Route[] {
   ];
 }
 
-function registrationRoutes({ register }: AccountParts): Route[] {
+function registrationRoutes(parts: AccountParts): Route[] {
   const errors = [
     accountErrors.wrong_password,
     accountErrors.password_too_common,
@@ -84,9 +85,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               apiKey: shownKey,
               agentHandle: accountHandle,
               isNewAccount: z.literal(false),
-              keyExpiresAt,
-              emailVerified,
-              nextSteps: field.nextSteps,
+              ...ending,
             }),
             example: {
               apiKey: exampleKey,
@@ -104,9 +103,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
               circleWalletId: walletId,
               depositAddress: depositTo,
               isNewAccount: z.literal(true),
-              keyExpiresAt,
-              emailVerified,
-              nextSteps: field.nextSteps,
+              ...ending,
             }),
             example: {
               apiKey: exampleKey,
@@ -122,7 +119,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         errors,
       },
       async ({ body, ip, caller }) => {
-        const account = await register({ ...body, name: body.name, ip, caller });
+        const account = await register(parts, { ...body, ip, caller });
         const { apiKey, keyExpiresAt: ends, handle: agentHandle } = account;
         const answer = { apiKey, keyExpiresAt: ends, agentHandle, ...proofOf(account) };
         if (!account.isNewAccount) return ok({ ...answer, isNewAccount: false });
@@ -148,7 +145,7 @@ function registrationRoutes({ register }: AccountParts): Route[] {
         errors,
       },
       async ({ body, ip, caller }) => {
-        const account = await register({ ...body, name: body.name, ip, caller });
+        const account = await register(parts, { ...body, ip, caller });
         const { apiKey, keyExpiresAt: ends, walletId: circleWalletId, handle, email } = account;
         const answer = { apiKey, keyExpiresAt: ends, circleWalletId, handle, email, ...proofOf(account) };
         return account.isNewAccount ? created(answer) : ok(answer);
@@ -165,9 +162,7 @@ function circleRegistration(description: string) {
       circleWalletId: walletId,
       handle: accountHandle,
       email: z.string(),
-      keyExpiresAt,
-      emailVerified,
-      nextSteps: field.nextSteps,
+      ...ending,
     }),
     example: {
       apiKey: exampleKey,

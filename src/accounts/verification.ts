@@ -5,7 +5,7 @@ import type { Logger } from '../kernel/log/logger.ts';
 import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { recordAccountChanged } from './account-events.ts';
-import { type AuditActor, recordAudit } from './audit/record.ts';
+import { type AuditActor, type Client, recordAudit } from './audit/record.ts';
 import { accountErrors } from './errors.ts';
 import { countryOf } from './fields.ts';
 import { countMessage, type DailyLimits } from './messages/message-limits.ts';
@@ -15,7 +15,6 @@ export const codeMinutes = 15;
 export const attemptsPerCode = 5;
 const codesPerHour = { limit: 5, windowMs: 60 * 60_000 };
 
-/** How many codes are sent per day. */
 export type CodeLimits = Readonly<Record<'mails' | 'sms', DailyLimits>>;
 
 export interface CodeLimitParts {
@@ -24,22 +23,15 @@ export interface CodeLimitParts {
   readonly codeLimits: CodeLimits;
 }
 
-interface WantedCodes {
-  readonly accountId: bigint;
-  readonly kind: 'email' | 'phone';
-  /** One code is sent to each target. */
-  readonly targets: readonly [string, ...string[]];
-  readonly ip: string;
-}
-
 /**
- * Returns why no code can be sent now, or undefined after counting it. The limits keep one account from ordering codes
+ * Returns why no code can be sent to each target now, or undefined after counting them. The limits keep one account from ordering codes
  * without end, and many accounts from flooding one phone or running up the operator's bill.
  */
 export async function refusalOfCodes(
   tx: Transaction,
   { limiter, logger, codeLimits }: CodeLimitParts,
-  { accountId, kind, targets, ip }: WantedCodes,
+  { accountId, kind, by }: Omit<Wanted, 'target'>,
+  targets: readonly [string, ...string[]],
 ) {
   for (const bucket of [`codes:${kind}:${accountId}`, ...targets.map((target) => `codes:to:${target}`)]) {
     const { allowed, resetMs } = await limiter.take(bucket, codesPerHour);
@@ -47,7 +39,12 @@ export async function refusalOfCodes(
   }
   const channel = kind === 'email' ? 'mails' : 'sms';
   const country = kind === 'phone' ? countryOf(targets[0]) : undefined;
-  const over = await countMessage(tx, logger, codeLimits[channel], { kind: channel, ip, target: targets, country });
+  const over = await countMessage(tx, logger, codeLimits[channel], {
+    kind: channel,
+    ip: by.address,
+    target: targets,
+    country,
+  });
   if (over === undefined) return undefined;
   const whose = {
     network: 'to your network',
@@ -65,18 +62,13 @@ function tooManyCodes(why: string, resetSeconds: number) {
   });
 }
 
-type ContactKind = 'email' | 'phone';
-
 interface Contact {
   readonly accountId: bigint;
-  readonly kind: ContactKind;
+  readonly kind: 'email' | 'phone';
   readonly target: string;
 }
 
-/** A request for a code, with the client's address. */
-type Wanted<Told extends keyof Contact = keyof Contact> = Pick<Contact, Told> & {
-  readonly by: AuditActor & { readonly address: string };
-};
+type Wanted = Contact & { readonly by: Client };
 
 /** Proves that an account can read messages at an email address or phone number. Only then can others pay the account by it. */
 export interface Verification {
@@ -84,70 +76,59 @@ export interface Verification {
   begin(tx: Transaction, wanted: Wanted): Promise<void>;
   /** For a new account, which is created even if no code can be sent today. The owner can request one later. */
   beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }>;
-  /** Sends a new code for the pending contact. */
-  resend(tx: Transaction, wanted: Wanted<'accountId' | 'kind'>): Promise<void>;
+  resend(tx: Transaction, wanted: Omit<Wanted, 'target'>): Promise<void>;
   /** Throws unless the code is correct. A wrong code also uses up an attempt. */
-  complete(
-    answer: Pick<Contact, 'accountId' | 'kind'> & { readonly code: string; readonly by: AuditActor },
-  ): Promise<void>;
+  complete(answer: Omit<Wanted, 'target'> & { readonly code: string }): Promise<void>;
 }
 
 export interface VerificationParts extends CodeLimitParts {
   readonly db: Database;
   readonly secrets: Secrets;
-  readonly automatic: boolean;
+  readonly autoVerify: boolean;
 }
 
 export function createVerification(parts: VerificationParts): Verification {
-  const { db, secrets, automatic } = parts;
+  const { db, secrets, autoVerify } = parts;
 
   async function begin(tx: Transaction, wanted: Wanted): Promise<void> {
-    if (automatic) return markVerified(tx, wanted, wanted.by);
+    if (autoVerify) return markVerified(tx, wanted, wanted.by);
     await refuseUnproved(tx, wanted);
     const code = await keepCode(tx, wanted);
-    const refusal = await refusalOf(tx, wanted);
+    const refusal = await refusalOfCodes(tx, parts, wanted, [wanted.target]);
     if (refusal !== undefined) throw refusal;
     await sendCode(tx, wanted, code);
   }
 
-  async function beginIfPossible(tx: Transaction, wanted: Wanted): Promise<{ readonly isVerified: boolean }> {
-    if (automatic) {
+  async function beginIfPossible(tx: Transaction, wanted: Wanted) {
+    if (autoVerify) {
       await markVerified(tx, wanted, wanted.by);
       return { isVerified: true };
     }
     const code = await keepCode(tx, wanted);
-    if ((await refusalOf(tx, wanted)) === undefined) await sendCode(tx, wanted, code);
+    if ((await refusalOfCodes(tx, parts, wanted, [wanted.target])) === undefined) await sendCode(tx, wanted, code);
     return { isVerified: false };
   }
 
-  const refusalOf = (tx: Transaction, { accountId, kind, target, by }: Wanted) =>
-    refusalOfCodes(tx, parts, { accountId, kind, targets: [target], ip: by.address });
-
   async function keepCode(tx: Transaction, contact: Contact): Promise<string> {
+    const { accountId, kind, target } = contact;
     const code = randomDigits(6);
+    const hash = secrets.hash('verification-codes', textOf(contact, code));
     await tx.query(
       `INSERT INTO verification_codes (account_id, kind, target, code_hash, attempts_left, expires_at)
        VALUES ($1, $2, $3, $4, $5, now() + make_interval(mins => $6))
        ON CONFLICT (account_id, kind) DO UPDATE
          SET target = EXCLUDED.target, code_hash = EXCLUDED.code_hash,
              attempts_left = EXCLUDED.attempts_left, expires_at = EXCLUDED.expires_at`,
-      [
-        contact.accountId,
-        contact.kind,
-        contact.target,
-        secrets.hash('verification-codes', textOf(contact, code)),
-        attemptsPerCode,
-        codeMinutes,
-      ],
+      [accountId, kind, target, hash, attemptsPerCode, codeMinutes],
     );
     return code;
   }
 
-  async function sendCode(tx: Transaction, contact: Contact, code: string): Promise<void> {
+  async function sendCode(tx: Transaction, { accountId, kind, target }: Contact, code: string): Promise<void> {
     await postMessage(tx, secrets, {
-      accountId: contact.accountId,
-      channel: contact.kind === 'email' ? 'email' : 'sms',
-      to: contact.target,
+      accountId,
+      channel: kind === 'email' ? 'email' : 'sms',
+      to: target,
       subject: 'Your Paywright code',
       text: `${code} is your Paywright code. It is valid for ${codeMinutes} minutes. We will never ask you for it.`,
     });
@@ -182,8 +163,7 @@ export function createVerification(parts: VerificationParts): Verification {
       const [waiting] = rows;
       if (waiting === undefined) throw accountErrors.no_code_waiting();
       const contact = { accountId, kind, target: waiting.target };
-      const hashes = secrets.hashes('verification-codes', textOf(contact, code));
-      if (!hashes.some((hash) => timingSafeEqual(hash, waiting.codeHash))) {
+      if (!isCode(secrets, textOf(contact, code), waiting.codeHash)) {
         const left = waiting.attemptsLeft;
         throw accountErrors.wrong_code(
           `The code does not match the one that was sent. ${left === 0 ? 'Request a new code' : `Attempts left: ${left}`}.`,
@@ -205,13 +185,15 @@ export function createVerification(parts: VerificationParts): Verification {
   };
 }
 
+export function isCode(secrets: Secrets, text: string, kept: Buffer): boolean {
+  return secrets.hashes('verification-codes', text).some((hash) => timingSafeEqual(hash, kept));
+}
+
 /** Each SMS costs money, so the account must have verified its email first. */
 async function refuseUnproved(tx: Transaction, { accountId, kind }: Contact): Promise<void> {
   if (kind === 'email') return;
-  const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND email_verified_at IS NOT NULL', [
-    accountId,
-  ]);
-  if (rowCount === 0) throw accountErrors.email_not_verified();
+  const proved = 'SELECT FROM accounts WHERE id = $1 AND email_verified_at IS NOT NULL';
+  if ((await tx.query(proved, [accountId])).rowCount === 0) throw accountErrors.email_not_verified();
 }
 
 async function markVerified(tx: Transaction, { accountId, kind, target }: Contact, by: AuditActor): Promise<void> {

@@ -54,18 +54,14 @@ export async function main(
     .description('A stablecoin payment service for AI agents and the people who own them')
     .showHelpAfterError();
 
-  program
-    .command('start')
-    .description('serve requests and run jobs in one process')
-    .action(() => run({ serve: true, work: true }, startedBy, list));
-  program
-    .command('serve')
-    .description('serve requests only')
-    .action(() => run({ serve: true, work: false }, startedBy, list));
-  program
-    .command('work')
-    .description('run jobs only')
-    .action(() => run({ serve: false, work: true }, startedBy, list));
+  const addRole = (name: string, description: string, roles: Roles) =>
+    program
+      .command(name)
+      .description(description)
+      .action(() => run(roles, startedBy, list));
+  addRole('start', 'serve requests and run jobs in one process', { serve: true, work: true });
+  addRole('serve', 'serve requests only', { serve: true, work: false });
+  addRole('work', 'run jobs only', { serve: false, work: true });
   program
     .command('migrate')
     .description('migrate the database to the schema of this release')
@@ -98,22 +94,16 @@ export async function main(
     .action(() =>
       withStore(list, async ({ config, db, url }) => {
         await runRotation({ config, db, url, features: list, say });
-        await recordAudit(db, {
-          accountId: null,
-          action: 'secret.rotated',
-          by: { operator: operatorName(process.env) },
-        });
+        const by = { operator: operatorName(process.env) };
+        await recordAudit(db, { accountId: null, action: 'secret.rotated', by });
       }),
     );
   let given: GivenCommand = { name: '', words: argv.slice(2) };
   program.hook('preAction', (_, command) => {
     given = { ...given, name: command.name() };
   });
-  for (const feature of list)
-    feature.commands?.(
-      program,
-      toolsFor(feature, list, () => given),
-    );
+  const command = () => given;
+  for (const feature of list) feature.commands?.(program, toolsFor(feature, list, command));
 
   try {
     await program.parseAsync(argv);

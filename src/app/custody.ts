@@ -1,4 +1,4 @@
-import type { WalletSource } from '../accounts/register.ts';
+import type { WalletSource } from '../accounts/insert-account.ts';
 import { createNetworks, type NetworkSettings, type Networks } from '../chains/network.ts';
 import { lookUpWitnesses } from '../chains/witness.ts';
 import type { CallLimits } from '../custody/adapters/circle/circle-client.ts';
@@ -126,14 +126,11 @@ export async function openCommandParts({ config, logger, url, db, features = lis
   const ledgerDb = openDatabase({ url, poolSize: 1, logger, limits: postingLimits });
   const ledger = createLedger({ db: ledgerDb, logger });
   const parts: CommandParts = {
-    networks: custody.networks,
-    provider: custody.provider,
+    ...custody,
     secrets,
     db,
     ledger,
     sagas: sagasOf(features),
-    seedRotation: custody.seedRotation,
-    unknownTransactions: custody.unknownTransactions,
   };
   return {
     parts,

@@ -62,17 +62,16 @@ export async function migrateDatabase({ config, url, features, logger, say }: Mi
   say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
   if (role === undefined) return;
   await createClaimTable(ownerUrl);
-  if (config.mode === 'sandbox') await prepareSandbox(config, ownerUrl, logger);
+  // The tables that a sandbox would otherwise create itself.
+  if (config.mode === 'sandbox') await useDatabase(ownerUrl, logger, (await loadSandbox(config)).createSandboxTables);
   await grantService(ownerUrl, role, patience);
   say(`Granted ${role} its privileges; it owns no table.`);
 }
 
-/** Creates the tables that a sandbox would otherwise create itself. */
-async function prepareSandbox(config: ServiceSettings, url: string, logger: Logger): Promise<void> {
-  const { createSandboxTables } = await loadSandbox(config);
+async function useDatabase(url: string, logger: Logger, work: (db: Database) => Promise<void>): Promise<void> {
   const db = openDatabase({ url, poolSize: 1, logger });
   try {
-    await createSandboxTables(db);
+    await work(db);
   } finally {
     await db.close();
   }
@@ -106,12 +105,6 @@ export async function prepareDatabase(
     ? await migrate(url, { ...patience, fixedRows: catalogueRows })
     : { applied: [], ...(await requireSchema(url, catalogueRows)) };
   // An older release must not overwrite the saga declarations of a newer one.
-  if (isNewer) return { applied };
-  const db = openDatabase({ url, poolSize: 1, logger });
-  try {
-    await declareSagas(db, sagasOf(features));
-  } finally {
-    await db.close();
-  }
+  if (!isNewer) await useDatabase(url, logger, (db) => declareSagas(db, sagasOf(features)));
   return { applied };
 }

@@ -58,7 +58,6 @@ function openMeters(config: ServiceSettings): Meters | undefined {
   return { requests: createRequestMeter(), batches: createBatchMeter(), pools: new Map(), more: [], ports: [] };
 }
 
-/** The parts that every role and every feature use. */
 export interface Foundation extends Parts {
   readonly features: readonly ListedFeature[];
   readonly config: ServiceSettings;

@@ -1,6 +1,6 @@
 import type { Feature } from '../kernel/feature.ts';
 import type { GatherHook } from '../kernel/hook.ts';
-import { refuseDuplicates } from '../kernel/refusal.ts';
+import { refuseSameNames } from '../kernel/refusal.ts';
 import type { Saga } from '../kernel/sagas/define-saga.ts';
 import { allSealed, type Sealed } from '../kernel/secrets/sealed.ts';
 import type { Settings } from '../kernel/settings.ts';
@@ -35,7 +35,6 @@ export function settingsOf<Own>(
   return config.settings.get(name) as Own;
 }
 
-/** A feature's settings, for the feature itself. */
 export function ownSettings(config: ServiceSettings, { name }: ListedFeature): never {
   return config.settings.get(name) as never;
 }
@@ -51,19 +50,13 @@ export function gather<Item>(
 
 export function eventsOf(features: readonly ListedFeature[]): readonly EventType[] {
   const events = features.flatMap((feature) => feature.events ?? []);
-  refuseDuplicates(
-    'event',
-    events.map(({ name }) => name),
-  );
+  refuseSameNames('event', events);
   return events;
 }
 
 export function sagasOf(features: readonly ListedFeature[]): readonly Saga[] {
   const sagas = features.flatMap((feature) => feature.sagas ?? []).map(({ saga }) => saga);
-  refuseDuplicates(
-    'saga',
-    sagas.map(({ name }) => name),
-  );
+  refuseSameNames('saga', sagas);
   return sagas;
 }
 

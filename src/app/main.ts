@@ -10,7 +10,7 @@ import { createCollector } from '../kernel/metrics/collect.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
 import { startOperatorServer } from '../kernel/metrics/operator-server.ts';
 import { poolMetrics, processMetrics } from '../kernel/metrics/process-metrics.ts';
-import { refuseDuplicates } from '../kernel/refusal.ts';
+import { refuseSameNames } from '../kernel/refusal.ts';
 import { createSagaRunner } from '../kernel/sagas/run-saga.ts';
 import { chainIds } from '../money/catalogue.ts';
 import { createIris } from '../payments/bridge/adapters/iris/iris.ts';
@@ -58,10 +58,8 @@ async function startWorking(foundation: Foundation): Promise<Worker> {
     ...sagas.jobs(new Set([...chainIds, ...foundation.sagas.flatMap(({ ownLanes = [] }) => ownLanes)])),
   ];
   const schedules = gather(features, config, (feature, settings) => feature.schedules?.(parts, settings));
-  refuseDuplicates(
-    'job',
-    [...handlers, ...schedules.map(({ handler }) => handler)].map(({ job }) => job.name),
-  );
+  const jobs = [...handlers, ...schedules.map(({ handler }) => handler)].map(({ job }) => job);
+  refuseSameNames('job', jobs);
   const worker = await startWorker({ db, url, logger, handlers, schedules, slots });
   closers.push(() => worker.stop());
   foundation.meters?.pools.set('jobs', worker.pool);

@@ -1,7 +1,7 @@
 import type { AccountChanges } from '../accounts/account-changes.ts';
+import type { WalletSource } from '../accounts/insert-account.ts';
 import type { Notifier } from '../accounts/messages/notifier.ts';
 import type { PasswordCost } from '../accounts/passwords/passwords.ts';
-import type { WalletSource } from '../accounts/register.ts';
 import type { Networks, SilentChains } from '../chains/network.ts';
 import type { CirclePages, CircleWork } from '../custody/adapters/circle/feature.ts';
 import type { Screening } from '../custody/limits/allow-list.ts';
@@ -44,13 +44,11 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
   readonly secrets: Secrets;
   /** Exchanges one asset for another, and prices them. */
   readonly market: Market;
-  /** The gas that accounts are charged. */
   readonly gasCosts: GasCosts;
   /** For every request to a URL that a third party chose. */
   readonly outgoing: Outgoing;
   /** Parses the responses to those requests. */
   readonly parser: Parser;
-  /** Search in third-party shops. */
   readonly shops: Shopping;
   /** Shops with a checkout API. */
   readonly checkouts: ShopCheckouts;
@@ -60,7 +58,6 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
   readonly onRamps: readonly OnRamp[];
   /** Sanctioned addresses, which must not send or receive money. */
   readonly screening: Screening;
-  /** Limits and delays for outgoing payments. */
   readonly brakes: OutgoingLimits;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -69,7 +66,6 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
   readonly publicUrl: () => string;
   /** The events of all features, which webhooks may subscribe to. */
   readonly events: readonly EventType[];
-  /** The sagas of all features. */
   readonly sagas: readonly Saga[];
   readonly gatherHook: GatherHook;
   /** Undefined in live mode. */

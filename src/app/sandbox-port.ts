@@ -16,18 +16,14 @@ export const searchWays = ['ucp', 'shopify', 'woocommerce', 'json-ld'] as const;
 export type SearchWay = (typeof searchWays)[number];
 
 export interface SandboxSettings {
-  /** The enabled search APIs of the demo shop. */
   readonly ways: readonly SearchWay[];
   /** Whether funding links offer the sandbox's card company. */
   readonly onRamp: boolean;
-  /** Whether gas is charged as in live mode. */
   readonly chargeGas: boolean;
 }
 
 export interface OpenSandbox {
-  /** How to reach its chains. */
   readonly networks: ReadonlyMap<ChainId, NetworkSettings>;
-  /** Its CCTP attestation service. */
   readonly attestationUrl: string;
   /** Host names of its shops and sellers, for the guard of outgoing requests. */
   readonly names: ReadonlyMap<string, HostAndPort>;
@@ -74,7 +70,6 @@ export interface Sandbox {
   readonly openSandbox: (options: OpenSandboxOptions) => Promise<OpenSandbox>;
   /** Reaches the chains of a running sandbox, for a command beside it. */
   readonly connectNetworks: (db: Database) => Promise<OpenSandbox['networks']>;
-  /** Runs its own PostgreSQL. */
   readonly openSandboxStore: (options: SandboxStoreOptions) => Promise<Store>;
   /** Creates the tables that the sandbox would otherwise create itself. */
   readonly createSandboxTables: (db: Database) => Promise<void>;

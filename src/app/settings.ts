@@ -1,44 +1,18 @@
-import type { BlockList } from 'node:net';
 import { z } from 'zod';
-import type { HostAndPort } from '../kernel/outgoing/private-hosts.ts';
 import type { RateLimits } from '../kernel/rate-limit/rate-limits.ts';
-import { Refusal, refuseDuplicates } from '../kernel/refusal.ts';
+import { Refusal, refuseDuplicates, refuseSameNames } from '../kernel/refusal.ts';
 import type { Given, Mode, Settings } from '../kernel/settings.ts';
 import { type ChainId, chainIds } from '../money/catalogue.ts';
 import { suspiciousSettings, unknownSettings } from './check-settings.ts';
 import { harmlessVariables, type ServiceEnvironment, serviceVariables } from './service-variables.ts';
 import { type Machine, unsafeSettings } from './unsafe-settings.ts';
 
-export interface ServiceSettings {
-  readonly mode: Mode;
-  readonly host: string;
-  readonly port: number;
-  /** Unset until the server listens when neither PUBLIC_URL nor a fixed PORT names it. */
-  readonly publicUrl: string | undefined;
-  readonly dataDir: string;
-  readonly databaseUrl: string | undefined;
-  readonly databasePoolSize: number;
-  readonly redisUrl: string | undefined;
-  readonly logLevel: NonNullable<ServiceEnvironment['LOG_LEVEL']>;
-  readonly secret: SecretSetting;
-  /** During a rotation: the secret to come, or the one that was replaced. */
-  readonly nextSecret: SecretSetting;
-  readonly oldSecret: SecretSetting;
-  /** The role that owns the tables, where the service runs as another one. */
-  readonly migrationDatabaseUrl: string | undefined;
-  /** Where to reach each chain, in order of preference. A chain without an entry is off. Empty in the sandbox. */
-  readonly rpcUrls: ReadonlyMap<ChainId, readonly string[]>;
-  /** Circle issues no EURC on Polygon: an operator may name a contract. */
-  readonly eurcOnPolygon: `0x${string}` | undefined;
-  readonly rateLimits: RateLimits;
-  readonly trustedProxies: BlockList;
-  /** Private or plain http addresses that outgoing requests may reach. Always empty in live mode. */
-  readonly allowPrivateHosts: readonly HostAndPort[];
+export type ServiceSettings = Readonly<ReturnType<typeof toConfig>> & {
   /** A sentence for each setting that the operator should look at, although the service starts with it. */
   readonly warnings: readonly string[];
   /** The settings of each feature, by the feature's name. */
   readonly settings: ReadonlyMap<string, unknown>;
-}
+};
 
 /** The secret itself, or the path of a file that holds it. */
 export interface SecretSetting {
@@ -55,10 +29,7 @@ interface Declaring {
 /** Reads the environment once: nothing else in the service looks at process.env. An empty variable counts as unset. */
 export function composeSettings(env: Given, declaring: readonly Declaring[], machine: Machine): ServiceSettings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  refuseDuplicates(
-    'feature',
-    declaring.map(({ name }) => name),
-  );
+  refuseSameNames('feature', declaring);
   const declared = declaring.flatMap(({ settings }) => settings ?? []);
   const variables = { ...serviceVariables, ...variablesOf(declared) };
   const parsed = z.object(variables).safeParse(given);
@@ -87,41 +58,51 @@ function variablesOf(declared: readonly Settings<unknown>[]): z.ZodRawShape {
   return Object.fromEntries(all);
 }
 
-function toConfig(env: ServiceEnvironment): Omit<ServiceSettings, 'settings' | 'warnings'> {
-  const sandbox = env.PAYWRIGHT_MODE === 'sandbox';
+function toConfig(env: ServiceEnvironment) {
+  const mode: Mode = env.PAYWRIGHT_MODE;
+  const sandbox = mode === 'sandbox';
+  const secretOf = (name: 'PAYWRIGHT_SECRET' | 'PAYWRIGHT_SECRET_NEXT' | 'PAYWRIGHT_SECRET_OLD'): SecretSetting => ({
+    name,
+    text: env[name],
+    file: env[`${name}_FILE`],
+  });
+  // Where to reach each chain, in order of preference. A chain without an entry is off.
+  const rpcUrls: ReadonlyMap<ChainId, readonly string[]> = new Map(
+    chainIds.flatMap((id) => (env[`RPC_URLS_${id}`] ? [[id, env[`RPC_URLS_${id}`] ?? []] as const] : [])),
+  );
+  const rateLimits: RateLimits = {
+    free: env.RATE_LIMIT_FREE_PER_MINUTE,
+    pro: env.RATE_LIMIT_PRO_PER_MINUTE,
+    anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
+    // A few households behind one IPv6 /48, and a page that loads twenty files, are both honest.
+    network: 4 * env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
+    pages: 20 * env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
+    // A hundred free accounts behind one address are honest; more would be a way around the limit per account.
+    address: sandbox ? 0 : 6_000,
+  };
   return {
-    mode: env.PAYWRIGHT_MODE,
+    mode,
     host: env.HOST,
     port: env.PORT,
+    // Unset until the server listens when neither PUBLIC_URL nor a fixed PORT names it.
     publicUrl: env.PUBLIC_URL ?? (env.PORT === 0 ? undefined : `http://127.0.0.1:${env.PORT}`),
     dataDir: env.DATA_DIR,
     databaseUrl: env.DATABASE_URL,
     databasePoolSize: env.DATABASE_POOL_SIZE,
     redisUrl: env.REDIS_URL,
     logLevel: env.LOG_LEVEL ?? (sandbox ? 'warn' : 'info'),
-    secret: { name: 'PAYWRIGHT_SECRET', text: env.PAYWRIGHT_SECRET, file: env.PAYWRIGHT_SECRET_FILE },
-    nextSecret: {
-      name: 'PAYWRIGHT_SECRET_NEXT',
-      text: env.PAYWRIGHT_SECRET_NEXT,
-      file: env.PAYWRIGHT_SECRET_NEXT_FILE,
-    },
-    oldSecret: { name: 'PAYWRIGHT_SECRET_OLD', text: env.PAYWRIGHT_SECRET_OLD, file: env.PAYWRIGHT_SECRET_OLD_FILE },
+    secret: secretOf('PAYWRIGHT_SECRET'),
+    // During a rotation: the secret to come, or the one that was replaced.
+    nextSecret: secretOf('PAYWRIGHT_SECRET_NEXT'),
+    oldSecret: secretOf('PAYWRIGHT_SECRET_OLD'),
+    // The role that owns the tables, where the service runs as another one.
     migrationDatabaseUrl: env.MIGRATION_DATABASE_URL,
-    rpcUrls: new Map(
-      chainIds.flatMap((id) => (env[`RPC_URLS_${id}`] ? [[id, env[`RPC_URLS_${id}`] ?? []] as const] : [])),
-    ),
+    rpcUrls,
+    // Circle issues no EURC on Polygon: an operator may name a contract.
     eurcOnPolygon: env.EURC_ADDRESS_MATIC,
-    rateLimits: {
-      free: env.RATE_LIMIT_FREE_PER_MINUTE,
-      pro: env.RATE_LIMIT_PRO_PER_MINUTE,
-      anonymous: env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
-      // A few households behind one IPv6 /48, and a page that loads twenty files, are both honest.
-      network: 4 * env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
-      pages: 20 * env.RATE_LIMIT_ANONYMOUS_PER_MINUTE,
-      // A hundred free accounts behind one address are honest; more would be a way around the limit per account.
-      address: sandbox ? 0 : 6_000,
-    },
+    rateLimits,
     trustedProxies: env.TRUSTED_PROXIES,
+    // Private or plain http addresses that outgoing requests may reach.
     allowPrivateHosts: sandbox ? env.ALLOW_PRIVATE_HOSTS : [],
   };
 }

@@ -8,19 +8,7 @@ import { type Given, missing } from '../kernel/settings.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type Asset, assets, chains, homeChain } from '../money/catalogue.ts';
 import { whyGuessable } from './guessable.ts';
-
-/** The service's own variables that are checked here. */
-interface Ground extends Readonly<Record<string, unknown>> {
-  readonly DATABASE_URL?: string | undefined;
-  readonly MIGRATION_DATABASE_URL?: string | undefined;
-  readonly REDIS_URL?: string | undefined;
-  readonly PUBLIC_URL?: string | undefined;
-  readonly EURC_ADDRESS_MATIC?: string | undefined;
-  readonly PAYWRIGHT_SECRET?: string | undefined;
-  readonly PAYWRIGHT_SECRET_FILE?: string | undefined;
-  readonly PAYWRIGHT_SECRET_NEXT?: string | undefined;
-  readonly PAYWRIGHT_SECRET_NEXT_FILE?: string | undefined;
-}
+import type { ServiceEnvironment } from './service-variables.ts';
 
 /** What live mode checks besides the environment. */
 export interface Machine {
@@ -29,7 +17,7 @@ export interface Machine {
 }
 
 /** Reasons not to start in live mode because of the service's own settings, one sentence each. */
-export function unsafeSettings(env: Ground, given: Given, machine: Machine): readonly string[] {
+export function unsafeSettings(env: ServiceEnvironment, given: Given, machine: Machine): readonly string[] {
   return [
     ...missingGround(env),
     ...unsafeNodes(env),
@@ -41,7 +29,7 @@ export function unsafeSettings(env: Ground, given: Given, machine: Machine): rea
   ];
 }
 
-function missingGround(env: Ground): string[] {
+function missingGround(env: ServiceEnvironment): string[] {
   return missing(env, {
     DATABASE_URL: 'the PostgreSQL that holds the ledger',
     PUBLIC_URL: 'the https address that people and agents reach the service at',
@@ -50,7 +38,7 @@ function missingGround(env: Ground): string[] {
 }
 
 /** The URLs are not repeated in the message, because they often contain an API key. */
-function unsafeNodes(env: Ground): string[] {
+function unsafeNodes(env: ServiceEnvironment): string[] {
   return Object.entries(env).flatMap(([name, urls]) =>
     /^RPC_URLS_/.test(name) && Array.isArray(urls) && urls.some(isPlainHttp)
       ? [`${name} is unsafe: every address must begin with https://, unless it is on this machine`]
@@ -59,7 +47,7 @@ function unsafeNodes(env: Ground): string[] {
 }
 
 /** A network attacker could read or change this traffic, and with it the money. */
-function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL }: Ground): string[] {
+function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL }: ServiceEnvironment): string[] {
   const problems: string[] = [];
   if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
   for (const [name, url] of Object.entries({ DATABASE_URL, MIGRATION_DATABASE_URL })) {
@@ -78,7 +66,7 @@ function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_
 const insideNames = /\.(?:localhost|localdomain|local|internal|intranet|home\.arpa|home|lan|corp)$/;
 
 /** It appears in public links and in signed texts. */
-function unsafeAddress({ PUBLIC_URL }: Ground): string[] {
+function unsafeAddress({ PUBLIC_URL }: ServiceEnvironment): string[] {
   const address = parseUrl(PUBLIC_URL ?? '');
   if (address === undefined) return [];
   const host = address.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
@@ -101,7 +89,7 @@ const otherTokens: Readonly<Record<string, string>> = {
   WBTC: '0x1BFD67037B42Cf73acF2047067bd4F2C47D9BfD6',
 };
 
-function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {
+function unsafeToken({ EURC_ADDRESS_MATIC: address }: ServiceEnvironment): string[] {
   if (address === undefined) return [];
   if (BigInt(address) === 0n) return ['EURC_ADDRESS_MATIC is unsafe: there is no contract at the zero address'];
   const other = Object.entries(otherTokens).find(([, token]) => BigInt(token) === BigInt(address))?.[0];
@@ -109,7 +97,7 @@ function unsafeToken({ EURC_ADDRESS_MATIC: address }: Ground): string[] {
 }
 
 /** PAYWRIGHT_SECRET_OLD is not checked: a weak secret may be the reason to replace it. */
-function unsafeSecret(env: Ground, given: Given, machine: Machine): string[] {
+function unsafeSecret(env: ServiceEnvironment, given: Given, machine: Machine): string[] {
   if (env.PAYWRIGHT_SECRET === undefined && env.PAYWRIGHT_SECRET_FILE === undefined) {
     return ['PAYWRIGHT_SECRET is missing: it protects API keys and the wallet seed (or PAYWRIGHT_SECRET_FILE)'];
   }
@@ -135,7 +123,7 @@ function unsafeSecret(env: Ground, given: Given, machine: Machine): string[] {
 }
 
 /** A secret that is also a password would be known to everyone who can read the database's configuration. */
-function passwordsIn(env: Ground, given: Given) {
+function passwordsIn(env: ServiceEnvironment, given: Given) {
   return [
     ...(['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).map((from) => {
       const url = parseUrl(env[from] ?? '');
@@ -154,7 +142,7 @@ function decodeText(text: string): string {
   }
 }
 
-function unsafeDoors(env: Ground, given: Given, { isRoot }: Machine): string[] {
+function unsafeDoors(env: ServiceEnvironment, given: Given, { isRoot }: Machine): string[] {
   const problems = Object.entries(env).flatMap(([name, value]) =>
     /^RATE_LIMIT_/.test(name) && value === 0 ? [`${name} is unsafe: 0 would be no limit at all`] : [],
   );

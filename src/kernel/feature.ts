@@ -55,13 +55,13 @@ interface DeclaredEvent {
   describe?(posting: never, partyOf: never): Readonly<Record<string, unknown>>;
 }
 
-interface FeatureSaga<Working, Own> {
-  readonly saga: Saga;
-  readonly handler: (parts: Working, settings: Own) => SagaHandler;
-}
-
 /** `unknown` for a role in which the feature needs nothing. */
 type Of<Named, Role extends keyof Needs> = (Needs & Named)[Role];
+
+type From<Named, Role extends keyof Needs, Result> = (
+  parts: Of<Named, Role>,
+  settings: Of<Named, 'settings'>,
+) => Result;
 
 /**
  * One part of the service, declared by `feature.ts` in its folder and listed in app/features.ts. Members that receive
@@ -74,30 +74,27 @@ export interface Feature<Named extends Partial<Needs> = object> {
   readonly chapters?: readonly Chapter[];
   readonly events?: readonly DeclaredEvent[];
   /** Each saga brings its jobs, resumption, guards, the operator's list, diagrams and crash tests. */
-  readonly sagas?: readonly FeatureSaga<Of<Named, 'working'>, Of<Named, 'settings'>>[];
+  readonly sagas?: readonly { readonly saga: Saga; readonly handler: From<Named, 'working', SagaHandler> }[];
   /** What the feature seals with the operator's secret, so that a rotation reseals it. */
   readonly sealed?: readonly Sealed[];
   /** Handlers for hooks that other rooms declare. */
   readonly hooks?: readonly Hooked[];
   readonly commands?: (program: Command, tools: CommandTools<Of<Named, 'settings'>, Of<Named, 'commands'>>) => void;
 
-  readonly routes?: (parts: Of<Named, 'serving'>, settings: Of<Named, 'settings'>) => readonly Route[];
+  readonly routes?: From<Named, 'serving', readonly Route[]>;
   /** For /ready. */
   readonly checks?: (parts: Of<Named, 'serving'>) => ReadinessChecks;
   /** Responses outside the API, for people and for clients without a key. */
   readonly pages?: (app: FastifyInstance, parts: Of<Named, 'pages'>) => void;
   /** For the operator's /metrics. Labels have few values and never identify an account. */
-  readonly metrics?: (parts: Of<Named, 'metrics'>, settings: Of<Named, 'settings'>) => readonly MetricSource[];
+  readonly metrics?: From<Named, 'metrics', readonly MetricSource[]>;
 
   /** Runs before any loop or job of this process. */
-  readonly onStart?: (parts: Of<Named, 'working'>, settings: Of<Named, 'settings'>) => Promise<void>;
-  readonly jobs?: (parts: Of<Named, 'working'>, settings: Of<Named, 'settings'>) => readonly JobHandler[];
-  readonly schedules?: (parts: Of<Named, 'working'>, settings: Of<Named, 'settings'>) => readonly Schedule[];
+  readonly onStart?: From<Named, 'working', Promise<void>>;
+  readonly jobs?: From<Named, 'working', readonly JobHandler[]>;
+  readonly schedules?: From<Named, 'working', readonly Schedule[]>;
   /** Loops that run until they are stopped. */
-  readonly loops?: (
-    parts: Of<Named, 'working'>,
-    settings: Of<Named, 'settings'>,
-  ) => readonly { stop(): Promise<void> }[];
+  readonly loops?: From<Named, 'working', readonly { stop(): Promise<void> }[]>;
 }
 
 /**

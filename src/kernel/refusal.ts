@@ -3,6 +3,11 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
+export function refuseSameNames(what: string, things: readonly { readonly name: string }[]): void {
+  const names = things.map(({ name }) => name);
+  refuseDuplicates(what, names);
+}
+
 /** Guards names that features declare: of two equal names, one would silently win. */
 export function refuseDuplicates(what: string, names: readonly string[]): void {
   const twice = names.find((name, place) => names.indexOf(name) !== place);

@@ -117,7 +117,6 @@ export interface ChainFacts {
   readonly alsoCalled?: readonly string[];
   /** EIP-155. */
   readonly chainId: number;
-  /** Its CCTP domain. */
   readonly domain: number;
   /** Its name in x402 version 1. Version 2 uses the chain id. */
   readonly x402: string;

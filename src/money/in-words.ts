@@ -4,21 +4,7 @@ export function listed(names: readonly string[], conjunction: 'and' | 'or' = 'an
   return `${names.slice(0, -1).join(', ')} ${conjunction} ${names.at(-1)}`;
 }
 
-const numerals = [
-  'no',
-  'one',
-  'two',
-  'three',
-  'four',
-  'five',
-  'six',
-  'seven',
-  'eight',
-  'nine',
-  'ten',
-  'eleven',
-  'twelve',
-];
+const numerals = 'no one two three four five six seven eight nine ten eleven twelve'.split(' ');
 
 /** "six" for 6. */
 export function numberInWords(count: number): string {

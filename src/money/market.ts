@@ -37,7 +37,6 @@ export interface Trade {
 export interface MarketCall {
   readonly contract: Hex;
   readonly data: Hex;
-  /** Native coin sent along. */
   readonly value?: bigint;
 }
 

@@ -14,7 +14,6 @@ export const contentPolicy = policyOf(strict);
 /** For pages that call this service by script. */
 export const livePolicy = policyOf({ ...strict, 'connect-src': "'self'" });
 
-/** For pages with a form. */
 export const formPolicy = policyOf({ ...strict, 'form-action': "'self'" });
 
 function policyOf(directives: Readonly<Record<string, string>>): string {

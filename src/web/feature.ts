@@ -1,24 +1,16 @@
 import type { FastifyInstance } from 'fastify';
-import type { Networks } from '../chains/network.ts';
-import type { Database } from '../kernel/db/database.ts';
 import type { Feature } from '../kernel/feature.ts';
-import type { Logger } from '../kernel/log/logger.ts';
-import type { Secrets } from '../kernel/secrets/secrets.ts';
-import type { OnRamp } from '../payments/funding/on-ramp.ts';
-import { createLinkFollower, findFundingPage } from '../payments/funding/page-view.ts';
 import { findPageView } from '../payments/invoices/invoice.ts';
 import { agentToken } from '../shopping/search/agent.ts';
-import type { Shopping } from '../shopping/search/open-shopping.ts';
-import { findPreview } from '../shopping/search/preview.ts';
-import { addBuyPages } from './buy/add-buy-pages.ts';
+import { addBuyPages, type BuyPageParts } from './buy/add-buy-pages.ts';
 import { codeBlock } from './code.ts';
 import { contentPolicy, livePolicy } from './content-policy.ts';
 import { type Html, html } from './html.ts';
 import { addInvoicePage } from './invoice-page.ts';
-import { layout, type PageContext } from './layout.ts';
+import { layout, type PageContext, sendPrivate } from './layout.ts';
 import { addOnRampPage, type TestCardCompany } from './on-ramp-page.ts';
 import { addPages, type PageParts } from './pages.ts';
-import { addPreviewPage } from './preview-page.ts';
+import { addPreviewPage, type PreviewPageParts } from './preview-page.ts';
 
 interface SandboxPages {
   /** The address at which a browser on this machine finds a page of the sandbox's shops; undefined for any other page. */
@@ -26,14 +18,7 @@ interface SandboxPages {
   readonly onRamp: TestCardCompany | undefined;
 }
 
-interface WebParts extends PageParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly networks: Networks;
-  readonly logger: Logger;
-  readonly publicUrl: () => string;
-  readonly shops: Pick<Shopping, 'pictures'>;
-  readonly onRamps: readonly OnRamp[];
+interface WebParts extends PageParts, Omit<BuyPageParts, 'context'>, Pick<PreviewPageParts, 'shops'> {
   /** Undefined in live mode. */
   readonly sandbox: SandboxPages | undefined;
 }
@@ -41,25 +26,12 @@ interface WebParts extends PageParts {
 export const web: Feature<{ pages: WebParts }> = {
   name: 'web',
   pages(app, parts) {
-    const { document, readiness, mode, db, secrets, networks, logger, publicUrl, shops, onRamps, sandbox } = parts;
-    const context = addPages(app, { document, mode, readiness });
+    const { db, publicUrl, sandbox } = parts;
+    const context = addPages(app, parts);
     addInvoicePage(app, { context, publicUrl, find: (token) => findPageView(db, token) });
-    addPreviewPage(app, {
-      context,
-      find: (token) => findPreview(db, token),
-      readPicture: (url, holder) => shops.pictures.read(url, holder),
-      linkFor: (url) => sandbox?.linkFor(url) ?? url,
-    });
-    addBuyPages(app, {
-      context,
-      publicUrl,
-      networks,
-      onRamps,
-      logger,
-      find: (token) => findFundingPage(db, secrets, token),
-      follower: createLinkFollower({ db }),
-    });
-    if (sandbox?.onRamp !== undefined) addOnRampPage(app, { context, onRamp: sandbox.onRamp });
+    addPreviewPage(app, { ...parts, context, linkFor: (url) => sandbox?.linkFor(url) ?? url });
+    addBuyPages(app, { ...parts, context });
+    if (sandbox?.onRamp !== undefined) addOnRampPage(app, context, sandbox.onRamp);
     addBotPage(app, context);
     addResetPage(app, context);
   },
@@ -102,16 +74,7 @@ Disallow: /`,
  * it from the address and posts it with the new password.
  */
 function addResetPage(app: FastifyInstance, context: () => PageContext): void {
-  app.get('/reset-password', async (_request, reply) =>
-    reply
-      .headers({
-        'Content-Security-Policy': livePolicy,
-        'Cache-Control': 'no-store',
-        'X-Robots-Tag': 'noindex, nofollow',
-      })
-      .type('text/html; charset=utf-8')
-      .send(resetPage(context()).toString()),
-  );
+  app.get('/reset-password', async (_request, reply) => sendPrivate(reply, resetPage(context()), livePolicy));
 }
 
 function resetPage(context: PageContext): Html {

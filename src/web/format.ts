@@ -7,26 +7,12 @@ export function amountText(amount: Amount): string {
   return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
 }
 
-const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
+const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
 
 /** Names the time zone, because the reader's is unknown. */
 export function dateTimeText(date: Date): Html {
   const iso = date.toISOString();
-  const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-  return html`<time datetime="${iso}">${day}, ${iso.slice(11, 16)} UTC</time>`;
+  return html`<time datetime="${iso}">${day.format(date)}, ${iso.slice(11, 16)} UTC</time>`;
 }
 
 /** For a moment of the current day. */

@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { InvoicePageView } from '../payments/invoices/invoice.ts';
 import { codeBlock, shellCode } from './code.ts';
-import { contentPolicy } from './content-policy.ts';
 import { amountText, dateTimeText } from './format.ts';
 import { type Html, html } from './html.ts';
-import { layout, type PageContext } from './layout.ts';
+import { layout, type PageContext, sayingPage, sendPrivate } from './layout.ts';
 import { qrCode } from './qr-code.ts';
 
 export interface InvoicePageParts {
@@ -18,21 +17,20 @@ export interface InvoicePageParts {
 export function addInvoicePage(app: FastifyInstance, { context, publicUrl, find }: InvoicePageParts): void {
   app.get<{ Params: { token: string } }>('/invoice/:token', async ({ params: { token } }, reply) => {
     const invoice = await find(token);
-    const page =
-      invoice === undefined
-        ? missingPage(context())
-        : invoicePage(invoice, { ...context(), publicUrl: publicUrl(), pageUrl: `${publicUrl()}/invoice/${token}` });
-    return reply
-      .code(invoice === undefined ? 404 : 200)
-      .headers({
-        'Content-Security-Policy': contentPolicy,
-        'Cache-Control': 'no-store',
-        'X-Robots-Tag': 'noindex, nofollow',
-      })
-      .type('text/html; charset=utf-8')
-      .send(page.toString());
+    if (invoice === undefined) return sendPrivate(reply.code(404), sayingPage(missing, context()));
+    const pageUrl = `${publicUrl()}/invoice/${token}`;
+    return sendPrivate(reply, invoicePage(invoice, { ...context(), publicUrl: publicUrl(), pageUrl }));
   });
 }
+
+const frame = { name: 'invoice', styles: ['invoice.css'] } as const;
+
+const missing = {
+  ...frame,
+  heading: 'Invoice not found',
+  description: 'There is no invoice at this address.',
+  text: 'The link may be incomplete. Ask the sender for the full link.',
+};
 
 interface InvoicePageContext extends PageContext {
   readonly publicUrl: string;
@@ -45,8 +43,7 @@ function invoicePage(invoice: InvoicePageView, context: InvoicePageContext): Htm
     {
       title: `${amountText(amount)} ${amount.asset} for ${fromName}`,
       description: `An invoice from ${fromName} (${fromHandle}).`,
-      name: 'invoice',
-      styles: ['invoice.css'],
+      ...frame,
       unlisted: true,
       body: html`
 <main id="main">
@@ -111,22 +108,4 @@ function whatNow({ status, id }: InvoicePageView, { base, publicUrl }: InvoicePa
 ${codeBlock('Terminal', shellCode(command))}
 <p class="note">No account yet? <a href="${base}/docs#registerAgent">Register</a> with the email address that the invoice was sent to, and verify it. Anyone can choose any name; the handle identifies the account.</p>
 </section>`;
-}
-
-function missingPage(context: PageContext): Html {
-  return layout(
-    {
-      title: 'Invoice not found',
-      description: 'There is no invoice at this address.',
-      name: 'invoice',
-      styles: ['invoice.css'],
-      unlisted: true,
-      body: html`
-<main id="main">
-<section class="missing"><h1>Invoice not found</h1>
-<p class="lead">The link may be incomplete. Ask the sender for the full link.</p></section>
-</main>`,
-    },
-    context,
-  );
 }

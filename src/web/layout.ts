@@ -1,4 +1,6 @@
-import { type Html, html } from './html.ts';
+import type { FastifyReply } from 'fastify';
+import { contentPolicy } from './content-policy.ts';
+import { type Html, html, type Part } from './html.ts';
 
 export interface PageContext {
   /** The path of the service on its host, "" at the root; every link begins with it. */
@@ -57,6 +59,33 @@ ${page.body}
 </body>
 </html>
 `;
+}
+
+interface Saying extends Omit<Page, 'title' | 'description' | 'unlisted' | 'body'> {
+  readonly heading: string;
+  readonly text: Part;
+  /** Both default to the heading. */
+  readonly title?: string;
+  readonly description?: string;
+}
+
+/** A page that says one thing, such as that a link is unknown. */
+export function sayingPage(saying: Saying, context: PageContext): Html {
+  const { heading, text, title = heading, description = heading, ...page } = saying;
+  const body = html`
+<main id="main">
+<section class="missing"><h1>${heading}</h1>
+<p class="lead">${text}</p></section>
+</main>`;
+  return layout({ ...page, title, description, unlisted: true, body }, context);
+}
+
+/** Sends a page with a private address: nobody may keep or list it. */
+export function sendPrivate(reply: FastifyReply, page: Html, policy = contentPolicy): FastifyReply {
+  return reply
+    .headers({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex, nofollow' })
+    .type('text/html; charset=utf-8')
+    .send(page.toString());
 }
 
 function links({ name }: Page, base: string): Html {

@@ -5,7 +5,7 @@ import { cardCurrency } from '../payments/funding/on-ramp.ts';
 import { formPolicy } from './content-policy.ts';
 import { amountText } from './format.ts';
 import { type Html, html } from './html.ts';
-import { layout, type PageContext } from './layout.ts';
+import { layout, type PageContext, sayingPage, sendPrivate } from './layout.ts';
 
 interface TestPurchase {
   readonly amount: Amount;
@@ -21,12 +21,10 @@ export interface TestCardCompany {
   play(session: string, outcome: string): Promise<boolean>;
 }
 
-export interface OnRampPageParts {
-  readonly context: () => PageContext;
-  readonly onRamp: TestCardCompany;
-}
+export function addOnRampPage(app: FastifyInstance, context: () => PageContext, onRamp: TestCardCompany): void {
+  const notFound = (reply: FastifyReply) =>
+    sendPrivate(reply.code(404), sayingPage({ ...frame, ...missing }, context()), formPolicy);
 
-export function addOnRampPage(app: FastifyInstance, { context, onRamp }: OnRampPageParts): void {
   app.register(async (scope) => {
     // Browsers send a form without fields as an empty body of a content type that the API refuses.
     scope.addContentTypeParser('*', (_request, payload, done) => {
@@ -36,38 +34,34 @@ export function addOnRampPage(app: FastifyInstance, { context, onRamp }: OnRampP
 
     scope.get<{ Params: { session: string } }>('/sandbox/on-ramp/:session', async ({ params }, reply) => {
       const session = onRamp.find(params.session);
-      return session === undefined
-        ? send(reply.code(404), missingPage(context()))
-        : send(reply, cardPage(session, `${context().base}/sandbox/on-ramp/${params.session}`, context()));
+      if (session === undefined) return notFound(reply);
+      const page = cardPage(session, `${context().base}/sandbox/on-ramp/${params.session}`, context());
+      return sendPrivate(reply, page, formPolicy);
     });
 
     scope.post<{ Params: { session: string; outcome: string } }>(
       '/sandbox/on-ramp/:session/:outcome',
       async ({ params }, reply) => {
         const isPlayed = await onRamp.play(params.session, params.outcome);
-        if (!isPlayed) return send(reply.code(404), missingPage(context()));
+        if (!isPlayed) return notFound(reply);
         return reply.redirect(`${context().base}/buy/return`, 303);
       },
     );
   });
 }
 
-function send(reply: FastifyReply, page: Html): FastifyReply {
-  return reply
-    .headers({
-      'Content-Security-Policy': formPolicy,
-      'Cache-Control': 'no-store',
-      'X-Robots-Tag': 'noindex, nofollow',
-    })
-    .type('text/html; charset=utf-8')
-    .send(page.toString());
-}
+const frame = { name: 'buy', styles: ['invoice.css', 'buy.css'], plain: true } as const;
+
+const missing = {
+  heading: 'Purchase not found',
+  text: 'It may have expired. Go back to the funding link and start again.',
+};
 
 function cardPage({ amount, chain, address }: TestPurchase, action: string, context: PageContext): Html {
   const price = `${amountText(amount)} ${cardCurrency(amount)}`;
-  return frame(
-    'Test card company',
-    html`
+  const title = 'Test card company';
+  const body = html`
+<main id="main">
 <section class="checkout">
 <p class="status moving">Test only</p>
 <h1>Test card company</h1>
@@ -83,9 +77,9 @@ function cardPage({ amount, chain, address }: TestPurchase, action: string, cont
 <div class="refusals">
 ${refusals.map(([outcome, label]) => html`<form method="post" action="${action}/${outcome}"><button class="quiet">${label}</button></form>`)}
 </div>
-</section>`,
-    context,
-  );
+</section>
+</main>`;
+  return layout({ ...frame, title, description: title, unlisted: true, body }, context);
 }
 
 const refusals: readonly (readonly [outcome: string, label: string])[] = [
@@ -93,21 +87,3 @@ const refusals: readonly (readonly [outcome: string, label: string])[] = [
   ['no-money', 'Insufficient funds'],
   ['not-verified', 'Bank verification failed'],
 ];
-
-function missingPage(context: PageContext): Html {
-  return frame(
-    'Purchase not found',
-    html`
-<section class="missing"><h1>Purchase not found</h1>
-<p class="lead">It may have expired. Go back to the funding link and start again.</p></section>`,
-    context,
-  );
-}
-
-function frame(title: string, content: Html, context: PageContext): Html {
-  const body = html`
-<main id="main">${content}
-</main>`;
-  const styles = ['invoice.css', 'buy.css'];
-  return layout({ title, description: title, name: 'buy', styles, unlisted: true, plain: true, body }, context);
-}

@@ -112,7 +112,6 @@ export function addPages(app: FastifyInstance, { document, mode, readiness }: Pa
   return context;
 }
 
-/** Caches one page per key. */
 function keptPages(render: (about: string) => Html): (about: string) => Content {
   const kept = new Map<string, Content>();
   return (about) => {

@@ -1,47 +1,46 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { holderOf, type RequestHolder } from '../kernel/http/holder.ts';
+import type { Queryable } from '../kernel/db/database.ts';
+import { holderOf } from '../kernel/http/holder.ts';
 import { addressOf } from '../kernel/http/request-guards.ts';
 import { toProblem } from '../kernel/http/send-problem.ts';
 import { NoPlace } from '../kernel/places/places.ts';
+import type { Shopping } from '../shopping/search/open-shopping.ts';
 import type { Picture } from '../shopping/search/pictures.ts';
-import type { Preview, PreviewProduct } from '../shopping/search/preview.ts';
-import { contentPolicy } from './content-policy.ts';
+import { findPreview, type Preview, type PreviewProduct } from '../shopping/search/preview.ts';
 import { type Html, html } from './html.ts';
-import { layout, type PageContext } from './layout.ts';
+import { layout, type PageContext, sayingPage, sendPrivate } from './layout.ts';
 
 export interface PreviewPageParts {
   readonly context: () => PageContext;
-  readonly find: (token: string) => Promise<Preview | undefined>;
-  readonly readPicture: (url: string, holder: RequestHolder) => Promise<Picture | undefined>;
+  readonly db: Queryable;
+  readonly shops: Pick<Shopping, 'pictures'>;
   /** Translates a product link for the browser: the name of the sandbox's demo shop resolves only inside the service. */
   readonly linkFor: (url: string) => string;
 }
 
+const missing = {
+  name: 'preview',
+  styles: ['preview.css'],
+  heading: 'Preview not found',
+  description: 'There is no preview at this address.',
+  text: 'Previews expire after one day. This one has expired, or its link is incomplete. Search again to get a new one.',
+} as const;
+
 /** The results of a search. The service fetches every photo, so the viewer's browser contacts no shop. */
-export function addPreviewPage(app: FastifyInstance, { context, find, readPicture, linkFor }: PreviewPageParts): void {
+export function addPreviewPage(app: FastifyInstance, { context, db, shops, linkFor }: PreviewPageParts): void {
   app.get<{ Params: { token: string } }>('/shopping/preview/:token', async ({ params: { token } }, reply) => {
-    const preview = await find(token);
-    const page =
-      preview === undefined
-        ? missingPage(context())
-        : previewPage(preview, { ...context(), linkFor, picturesAt: `${context().base}/shopping/preview/${token}/` });
-    return reply
-      .code(preview === undefined ? 404 : 200)
-      .headers({
-        'Content-Security-Policy': contentPolicy,
-        'Cache-Control': 'no-store',
-        'X-Robots-Tag': 'noindex, nofollow',
-      })
-      .type('text/html; charset=utf-8')
-      .send(page.toString());
+    const preview = await findPreview(db, token);
+    if (preview === undefined) return sendPrivate(reply.code(404), sayingPage(missing, context()));
+    const picturesAt = `${context().base}/shopping/preview/${token}/`;
+    return sendPrivate(reply, previewPage(preview, { ...context(), linkFor, picturesAt }));
   });
 
   app.get<{ Params: { token: string; place: string } }>('/shopping/preview/:token/:place', async (request, reply) => {
     const { token, place } = request.params;
-    const products = /^[0-9]$/.test(place) ? (await find(token))?.products : undefined;
+    const products = /^[0-9]$/.test(place) ? (await findPreview(db, token))?.products : undefined;
     const picture = products?.[Number(place)]?.picture;
     try {
-      const found = picture && (await readPicture(picture.url, holderOf({ ip: addressOf(request) })));
+      const found = picture && (await shops.pictures.read(picture.url, holderOf({ ip: addressOf(request) })));
       return found === undefined ? sendNothing(reply.code(404)) : sendPicture(reply, found);
     } catch (error) {
       if (!(error instanceof NoPlace)) throw error;
@@ -114,22 +113,4 @@ function productCard(product: PreviewProduct, place: number, { picturesAt, linkF
 <span class="price"><bdi>${price}</bdi>${available === false && html` <span class="sold-out">Sold out</span>`}</span>
 ${choices !== undefined && html`<span class="choices"><bdi>${choices}</bdi></span>`}
 </a></li>`;
-}
-
-function missingPage(context: PageContext): Html {
-  return layout(
-    {
-      title: 'Preview not found',
-      description: 'There is no preview at this address.',
-      name: 'preview',
-      styles: ['preview.css'],
-      unlisted: true,
-      body: html`
-<main id="main">
-<section class="missing"><h1>Preview not found</h1>
-<p class="lead">Previews expire after one day. This one has expired, or its link is incomplete. Search again to get a new one.</p></section>
-</main>`,
-    },
-    context,
-  );
 }

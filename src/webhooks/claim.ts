@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from '../kernel/db/database.ts';
 import type { WebhookStatus } from './webhook.ts';
 
-/** A webhook with pending deliveries. */
 export interface DueWebhook {
   readonly id: string;
   readonly accountId: bigint;
@@ -11,19 +10,13 @@ export interface DueWebhook {
   readonly status: WebhookStatus;
 }
 
-export interface DueWebhooks {
-  readonly due: readonly DueWebhook[];
-  /** Where the next call continues; undefined at the end. */
-  readonly next: string | undefined;
-}
-
 const webhooksPerStep = 500;
 
 /**
  * Finds webhooks with due deliveries, in the order of their ids. The recursive query jumps from one webhook to the next in the
- * index, so its cost does not depend on the number of pending deliveries.
+ * index, so its cost does not depend on the number of pending deliveries. `next` is undefined at the end.
  */
-export async function findDueWebhooks(db: Queryable, after: string): Promise<DueWebhooks> {
+export async function findDueWebhooks(db: Queryable, after: string) {
   const { rows } = await db.query<DueWebhook & { readonly act: boolean }>(
     `WITH RECURSIVE waiting (webhook_id, step) AS (
        SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.webhook_id > $1

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, within } from '../kernel/clock.ts';
 import { createPlaces, type Place, type Places } from '../kernel/places/places.ts';
 import type { Claimed, DueWebhook } from './claim.ts';
 import type { Attempted } from './recorder.ts';
@@ -33,11 +33,7 @@ const newcomer: Standing = { lane: 'quick', window: firstWindow };
 function afterAttempt({ lane, window }: Standing, durationMs: number): Standing {
   if (durationMs >= slowMs) return { lane: 'slow', window: firstWindow };
   if (lane === 'slow') return newcomer;
-  return window === widestWindow ? { lane, window } : { lane, window: window + 1 };
-}
-
-function requestsAtOnce({ window }: Standing): number {
-  return Math.min(window, mostRequests);
+  return { lane, window: Math.min(window + 1, widestWindow) };
 }
 
 export interface CourierOptions {
@@ -93,7 +89,6 @@ export function createCourier(options: CourierOptions): Courier {
   const desks = new Map<string, Desk>();
   /** Desks with a queue, in the order in which they get the next free slot. */
   const waiting = new Set<Desk>();
-  /** Desks with reserved places. */
   const planning = new Set<Desk>();
   const slots = placesOf('requests', laneSlots);
   const holding = placesOf('deliveries', mostHeld);
@@ -118,7 +113,7 @@ export function createCourier(options: CourierOptions): Courier {
   function begin(desk: Desk): boolean {
     const lane = slots[desk.standing.lane];
     const holder = holderOf(desk.webhook);
-    if (desk.underWay >= requestsAtOnce(desk.standing) || !lane.hasRoom(holder)) return false;
+    if (desk.underWay >= Math.min(desk.standing.window, mostRequests) || !lane.hasRoom(holder)) return false;
     const next = desk.queue.shift();
     if (next === undefined) return false;
     if (clock.now() > next.beginBy) {
@@ -170,7 +165,6 @@ export function createCourier(options: CourierOptions): Courier {
     if (left === 0) serveSoon();
   }
 
-  /** Frees reserved places that were not used. */
   function dropPlans(): void {
     for (const desk of planning) for (const place of desk.planned.splice(0)) place.leave();
     planning.clear();
@@ -214,14 +208,10 @@ export function createCourier(options: CourierOptions): Courier {
     async stop(graceMs) {
       stopped = true;
       const unbegun = [...waiting].flatMap(({ queue }) => queue.splice(0).map(({ delivery }) => delivery));
-      if (underWay > 0) {
-        let timer: NodeJS.Timeout | undefined;
-        await new Promise<void>((resolve) => {
-          onIdle = resolve;
-          timer = setTimeout(resolve, graceMs);
-        });
-        clearTimeout(timer);
-      }
+      const idle = new Promise<void>((resolve) => {
+        onIdle = resolve;
+      });
+      if (underWay > 0) await within(graceMs, idle, () => {});
       return unbegun;
     },
   };

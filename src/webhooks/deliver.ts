@@ -21,7 +21,6 @@ export interface DeliveryOptions {
   readonly events: readonly EventType[];
   readonly retrySeconds: RetrySeconds;
   readonly checkpoint?: Checkpoint;
-  /** The timeout of one attempt. */
   readonly timeoutMs?: number;
   /** Must be longer than an attempt can take. */
   readonly leaseMs?: number;
@@ -105,10 +104,7 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
 
   async function close(webhooks: readonly DueWebhook[]): Promise<boolean> {
     let closedAll = true;
-    for (const webhook of webhooks) {
-      const { more } = await closeDeliveries(db, webhook);
-      if (more) closedAll = false;
-    }
+    for (const webhook of webhooks) if ((await closeDeliveries(db, webhook)).more) closedAll = false;
     return closedAll;
   }
 

@@ -8,7 +8,9 @@ import { untrusted } from '../kernel/http/untrusted.ts';
 import type { RunOnce } from '../ledger/idempotency.ts';
 import {
   type Attempt,
+  attempt,
   type Delivery,
+  delivery,
   deliveryStatuses,
   findDelivery,
   listDeliveries,
@@ -16,24 +18,7 @@ import {
 } from './delivery.ts';
 import { webhookErrors } from './errors.ts';
 
-export const delivery = z.object({
-  id: z.string(),
-  webhookId: z.string(),
-  eventId: z
-    .string()
-    .meta({ description: 'The `id` in the body and the `webhook-id` header, the same for every attempt.' }),
-  event: z.string(),
-  status: z.enum(deliveryStatuses),
-  responseCode: z.number().nullable().meta({ description: 'The status of the last response. Null if none came.' }),
-  attempts: z.number(),
-  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null if there will be no further attempt.' }),
-  error: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
-  durationMs: z.number().nullable().meta({ description: 'The duration of the last attempt.' }),
-  createdAt: z.iso.datetime(),
-  finishedAt: z.iso.datetime().nullable(),
-});
-
-export const deliveryExample: z.input<typeof delivery> = {
+const deliveryExample: z.input<typeof delivery> = {
   id: 'dlv_01kp3v2m8rfk2s6y0e6v9q4w1x',
   webhookId: 'whk_01kp3v2m8rfk2s6y0e6v9q4w1x',
   eventId: 'evt_01kp3v2m8rfk2s6y0e6v9q4w1x',
@@ -48,14 +33,7 @@ export const deliveryExample: z.input<typeof delivery> = {
   finishedAt: '2026-01-15T10:00:00.210Z',
 };
 
-const attempt = z.object({
-  number: z.number(),
-  attemptedAt: z.iso.datetime(),
-  durationMs: z.number(),
-  responseCode: z.number().nullable(),
-  error: z.string().nullable(),
-  responseBody: untrusted.nullable().meta({ description: 'The first 1024 bytes of the response body.' }),
-});
+export const pendingExample = { ...deliveryExample, status: 'pending', finishedAt: null } as const;
 
 const deliveryDetail = delivery.extend({
   body: untrusted.meta({ description: 'The body that is sent, byte for byte.' }),
@@ -109,12 +87,8 @@ function deliveryRoute(db: Queryable): Route {
     example: exampleDetail,
     notFound: webhookErrors.delivery_not_found,
     find: async (id, { accountId }) => {
-      const found = await findDelivery(db, accountId, id);
-      return {
-        ...describeDelivery(found.delivery),
-        body: found.body,
-        attemptLog: found.attempts.map(describeAttempt),
-      };
+      const { body, attemptLog, ...found } = await findDelivery(db, accountId, id);
+      return { ...describeDelivery(found), body, attemptLog: attemptLog.map(describeAttempt) };
     },
   });
 }
@@ -137,12 +111,7 @@ function retryRoute(once: RunOnce): Route {
         200: {
           description: 'The pending delivery',
           schema: delivery,
-          example: {
-            ...deliveryExample,
-            status: 'pending',
-            nextAttemptAt: '2026-01-15T11:00:00.000Z',
-            finishedAt: null,
-          },
+          example: { ...pendingExample, nextAttemptAt: '2026-01-15T11:00:00.000Z' },
         },
       },
       errors: [

@@ -3,10 +3,11 @@ import type { Clock } from '../kernel/clock.ts';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
 import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
+import { untrusted } from '../kernel/http/untrusted.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
 import type { Schedule } from '../kernel/jobs/worker.ts';
-import { defineMetrics, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
+import { defineMetrics, gauge, type MetricSource, mostCounted } from '../kernel/metrics/metric.ts';
 import { webhookErrors } from './errors.ts';
 import { bodyOf } from './payload.ts';
 import { findWebhook, type WebhookStatus } from './webhook.ts';
@@ -35,21 +36,14 @@ export function forgetDeliveriesSchedule(db: Queryable, clock: Clock): Schedule 
 export async function forgetDeliveries(db: Queryable, clock: Clock): Promise<void> {
   const before = new Date(clock.now() - keptMs);
   const deadline = clock.now() + longestMs;
-  for (const sql of deletions) {
-    while (clock.now() < deadline) {
-      const { rowCount } = await db.query(sql, [before, chunk]);
-      if ((rowCount ?? 0) < chunk) break;
-    }
-  }
+  const deleteAll = async (sql: string, ...values: unknown[]) => {
+    while (clock.now() < deadline && (await db.query(sql, [...values, chunk])).rowCount === chunk);
+  };
+  for (const sql of deletions) await deleteAll(sql, before);
   const { rows } = await db.query<{ id: bigint }>(
     "SELECT id FROM accounts WHERE tier <> 'enterprise' AND id IN (SELECT account_id FROM webhooks)",
   );
-  for (const { id } of rows) {
-    while (clock.now() < deadline) {
-      const { rowCount } = await db.query(deleteSurplus, [id, keptPerAccount, chunk]);
-      if ((rowCount ?? 0) < chunk) break;
-    }
-  }
+  for (const { id } of rows) await deleteAll(deleteSurplus, id, keptPerAccount);
 }
 
 const deleteSurplus = `
@@ -77,22 +71,26 @@ export const testEvent = 'webhook.test';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 
-type DeliveryStatus = (typeof deliveryStatuses)[number];
+export const delivery = z.object({
+  id: z.string(),
+  webhookId: z.string(),
+  eventId: z
+    .string()
+    .meta({ description: 'The `id` in the body and the `webhook-id` header, the same for every attempt.' }),
+  event: z.string(),
+  status: z.enum(deliveryStatuses),
+  responseCode: z.number().nullable().meta({ description: 'The status of the last response. Null if none came.' }),
+  attempts: z.number(),
+  nextAttemptAt: z.iso.datetime().nullable().meta({ description: 'Null if there will be no further attempt.' }),
+  error: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+  durationMs: z.number().nullable().meta({ description: 'The duration of the last attempt.' }),
+  createdAt: z.iso.datetime(),
+  finishedAt: z.iso.datetime().nullable(),
+});
 
-export interface Delivery {
-  readonly id: string;
-  readonly webhookId: string;
-  readonly eventId: string;
-  readonly event: string;
-  readonly status: DeliveryStatus;
-  readonly responseCode: number | null;
-  readonly durationMs: number | null;
-  readonly error: string | null;
-  readonly attempts: number;
-  readonly nextAttemptAt: Date | null;
-  readonly createdAt: Date;
-  readonly finishedAt: Date | null;
-}
+type DeliveryTimes = Record<'nextAttemptAt' | 'finishedAt', Date | null> & { readonly createdAt: Date };
+
+export type Delivery = Omit<z.output<typeof delivery>, keyof DeliveryTimes> & DeliveryTimes;
 
 /** During an attempt, the next attempt is the current one. */
 const deliveryColumns = `id, webhook_id, event_id, event, status, response_code, duration_ms, error, attempts,
@@ -102,7 +100,7 @@ const deliveryColumns = `id, webhook_id, event_id, event, status, response_code,
 export interface DeliveryQuery {
   readonly accountId: bigint;
   readonly webhookId: string | undefined;
-  readonly status: DeliveryStatus | undefined;
+  readonly status: Delivery['status'] | undefined;
   readonly before: string | undefined;
   readonly most: number;
 }
@@ -127,37 +125,33 @@ export async function listDeliveries(db: Queryable, query: DeliveryQuery): Promi
   return rows;
 }
 
-export interface Attempt {
-  readonly number: number;
-  readonly attemptedAt: Date;
-  readonly durationMs: number;
-  readonly responseCode: number | null;
-  readonly error: string | null;
-  readonly responseBody: string | null;
-}
+export const attempt = z.object({
+  number: z.number(),
+  attemptedAt: z.iso.datetime(),
+  durationMs: z.number(),
+  responseCode: z.number().nullable(),
+  error: z.string().nullable(),
+  responseBody: untrusted.nullable().meta({ description: 'The first 1024 bytes of the response body.' }),
+});
 
-export interface WholeDelivery {
-  readonly delivery: Delivery;
-  readonly body: string;
-  readonly attempts: readonly Attempt[];
-}
+export type Attempt = Omit<z.output<typeof attempt>, 'attemptedAt'> & { readonly attemptedAt: Date };
 
 /** A delivery has more attempts only after many replays. */
 const mostAttemptsShown = 100;
 
-export async function findDelivery(db: Queryable, accountId: bigint, id: string): Promise<WholeDelivery> {
+export async function findDelivery(db: Queryable, accountId: bigint, id: string) {
   const { rows } = await db.query<Delivery & { body: string }>(
     `SELECT ${deliveryColumns}, body FROM webhook_deliveries WHERE account_id = $1 AND id = $2`,
     [accountId, id],
   );
-  if (rows[0] === undefined) throw webhookErrors.delivery_not_found();
-  const { body, ...delivery } = rows[0];
-  const attempts = await db.query<Attempt>(
+  const [found] = rows;
+  if (found === undefined) throw webhookErrors.delivery_not_found();
+  const { rows: attemptLog } = await db.query<Attempt>(
     `SELECT number, attempted_at, duration_ms, response_code, error, response_body FROM webhook_attempts
       WHERE delivery_id = $1 ORDER BY number DESC LIMIT ${mostAttemptsShown}`,
     [id],
   );
-  return { delivery, body, attempts: attempts.rows };
+  return { ...found, attemptLog };
 }
 
 /** The backlog, counted on the partial index of pending deliveries. */
@@ -165,16 +159,10 @@ export function deliveryMetrics(db: Queryable): MetricSource {
   return defineMetrics({
     name: 'webhooks',
     metrics: {
-      paywright_webhook_events_waiting: { type: 'gauge', help: 'Events that have not become deliveries yet.' },
-      paywright_webhook_deliveries_pending: {
-        type: 'gauge',
-        help: 'Deliveries that have not ended, including retries.',
-      },
-      paywright_webhook_deliveries_due: { type: 'gauge', help: 'Pending deliveries that are due now.' },
-      paywright_webhook_deliveries_oldest_due_seconds: {
-        type: 'gauge',
-        help: 'How long the oldest due delivery has been due.',
-      },
+      paywright_webhook_events_waiting: gauge('Events that have not become deliveries yet.'),
+      paywright_webhook_deliveries_pending: gauge('Deliveries that have not ended, including retries.'),
+      paywright_webhook_deliveries_due: gauge('Pending deliveries that are due now.'),
+      paywright_webhook_deliveries_oldest_due_seconds: gauge('How long the oldest due delivery has been due.'),
     },
     maxAgeMs: 10_000,
     async read() {
@@ -205,10 +193,10 @@ export async function retryDelivery(tx: Transaction, caller: Caller, id: string)
        FROM webhook_deliveries d WHERE d.account_id = $1 AND d.id = $2 FOR UPDATE`,
     [accountId, id],
   );
-  const [delivery] = found;
-  if (delivery === undefined) throw webhookErrors.delivery_not_found();
-  if (delivery.webhookStatus !== 'active') throw webhookErrors.webhook_inactive();
-  if (delivery.status === 'pending') throw webhookErrors.delivery_pending();
+  const [known] = found;
+  if (known === undefined) throw webhookErrors.delivery_not_found();
+  if (known.webhookStatus !== 'active') throw webhookErrors.webhook_inactive();
+  if (known.status === 'pending') throw webhookErrors.delivery_pending();
   await countToday(tx, caller, 'webhookRetries');
   return onlyRow(
     await tx.query<Delivery>(

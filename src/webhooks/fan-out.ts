@@ -8,17 +8,11 @@ import { buildBody } from './payload.ts';
 /** Bounds the events in memory and in one commit. */
 const eventsPerCommit = 500;
 
-export interface FannedOut {
-  readonly deliveries: number;
-  /** Whether more events may be waiting. */
-  readonly more: boolean;
-}
-
 /**
  * Turns events into deliveries, one per subscribed webhook. One commit deletes the event and inserts its deliveries, so each
  * event is fanned out exactly once, even with several processes or a crash.
  */
-export async function fanOut(db: Database, types: readonly EventType[]): Promise<FannedOut> {
+export async function fanOut(db: Database, types: readonly EventType[]) {
   // Most polls find nothing, and this query is cheaper than an empty transaction.
   if (!(await eventsWait(db))) return { deliveries: 0, more: false };
   return db.transaction(async (tx) => {

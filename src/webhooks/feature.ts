@@ -6,13 +6,8 @@ import type { Feature } from '../kernel/feature.ts';
 import { defineSettings } from '../kernel/settings.ts';
 import { type DeliveryOptions, startDeliveries } from './deliver.ts';
 import { deliveryMetrics, forgetDeliveriesSchedule } from './delivery.ts';
-import type { RetrySeconds } from './retry-plan.ts';
 import { type WebhookParts, webhookRoutes } from './routes.ts';
 import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhook.ts';
-
-interface WebhookSettings {
-  readonly retrySeconds: RetrySeconds;
-}
 
 const retrySeconds = z
   .string()
@@ -24,7 +19,7 @@ const retrySeconds = z
   .default([10, 60, 360]);
 
 export const webhooks: Feature<{
-  settings: WebhookSettings;
+  settings: Pick<DeliveryOptions, 'retrySeconds'>;
   serving: WebhookParts;
   metrics: { readonly db: Database };
   working: Omit<DeliveryOptions, 'retrySeconds'> & { readonly clock: Clock };

@@ -3,7 +3,7 @@ import type { LedgerEvent } from '../ledger/events.ts';
 
 /** The body of an event. It is built once, so that every attempt and every webhook gets the same bytes. */
 export function buildBody(event: LedgerEvent, types: readonly EventType[], partyOf: PartyOf): string {
-  return bodyOf({ id: event.id, type: event.type, createdAt: event.createdAt, data: dataOf(event, types, partyOf) });
+  return bodyOf({ ...event, data: dataOf(event, types, partyOf) });
 }
 
 /** An undeclared type was recorded by another release; it is described like any other posting. */
@@ -13,12 +13,8 @@ function dataOf({ type, posting, data }: LedgerEvent, types: readonly EventType[
   return declared?.describe?.(posting, partyOf) ?? describePosting(posting);
 }
 
-export function bodyOf(event: {
-  readonly id: string;
-  readonly type: string;
-  readonly createdAt: Date;
-  readonly data: unknown;
-}): string {
-  const { id, type, createdAt, data } = event;
+type Sent = Pick<LedgerEvent, 'id' | 'type' | 'createdAt'> & { readonly data: unknown };
+
+export function bodyOf({ id, type, createdAt, data }: Sent): string {
   return JSON.stringify({ id, type, createdAt: createdAt.toISOString(), data });
 }

@@ -1,19 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../kernel/clock.ts';
-import { type Database, isUnavailable, type Queryable } from '../kernel/db/database.ts';
+import { type Clock, within } from '../kernel/clock.ts';
+import { type Database, isUnavailable } from '../kernel/db/database.ts';
 import { createErrorReporter } from '../kernel/jobs/error-reporter.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Claimed } from './claim.ts';
+import type { Attempt } from './delivery.ts';
 import { goneCode, type NextStep } from './retry-plan.ts';
 import { disableWebhook } from './webhook.ts';
 
-export interface Attempted {
+export interface Attempted extends Omit<Attempt, 'number'> {
   readonly delivery: Claimed;
-  readonly attemptedAt: Date;
-  readonly durationMs: number;
-  readonly responseCode: number | null;
-  readonly error: string | null;
-  readonly responseBody: string | null;
   readonly next: NextStep;
 }
 
@@ -23,10 +19,6 @@ export interface Attempted {
  */
 export async function recordResults(db: Database, results: readonly Attempted[]): Promise<void> {
   await disableGone(db, results);
-  await write(db, results);
-}
-
-async function write(db: Queryable, results: readonly Attempted[]): Promise<void> {
   await db.query(
     `WITH given AS (
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::uuid[], $4::text[], $5::float8[], $6::timestamptz[], $7::integer[],
@@ -131,11 +123,7 @@ export function createRecorder({ write, logger, clock, keepMs }: RecorderOptions
       writing ??= writeAll();
     },
     async drain(graceMs) {
-      let timer: NodeJS.Timeout | undefined;
-      const tooLate = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, graceMs);
-      });
-      await Promise.race([writing, tooLate]).finally(() => clearTimeout(timer));
+      await within(graceMs, Promise.resolve(writing), () => {});
       ended = true;
     },
   };

@@ -9,8 +9,8 @@ import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import type { RunOnce } from '../ledger/idempotency.ts';
-import { sendTestEvent, testEvent } from './delivery.ts';
-import { delivery, deliveryExample, deliveryRoutes, describeDelivery } from './delivery-routes.ts';
+import { delivery, sendTestEvent, testEvent } from './delivery.ts';
+import { deliveryRoutes, describeDelivery, pendingExample } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
 import { isUsableSecret } from './sign-webhook.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type Webhook } from './webhook.ts';
@@ -178,14 +178,12 @@ function testRoute(once: RunOnce): Route {
           description: 'The delivery of the test event',
           schema: delivery,
           example: {
-            ...deliveryExample,
+            ...pendingExample,
             event: testEvent,
-            status: 'pending',
             responseCode: null,
             durationMs: null,
             attempts: 0,
-            nextAttemptAt: deliveryExample.createdAt,
-            finishedAt: null,
+            nextAttemptAt: pendingExample.createdAt,
           },
         },
       },

@@ -15,13 +15,8 @@ export const webhooksOfEndedKeys: OnKeysEnded = async (tx, { accountId, keys, we
       WHERE account_id = $1 AND status <> 'deleted' AND ($2::text[] IS NULL OR key_id = ANY ($2)) ORDER BY id DESC`,
     [accountId, keys === 'all' ? null : keys],
   );
-  if (webhooks === 'end' && rows.length > 0) {
-    await endWebhooks(
-      tx,
-      accountId,
-      rows.map(({ id }) => id),
-    );
-  }
+  const ids = rows.map(({ id }) => id);
+  if (webhooks === 'end' && ids.length > 0) await endWebhooks(tx, accountId, ids);
   return rows;
 };
 
@@ -69,16 +64,10 @@ export async function createWebhook(
   // Deleted webhooks stay for 30 days, so a daily cap limits their number.
   await countToday(tx, caller, 'webhooks');
   const id = newId('whk');
+  const sealed = secret === undefined ? null : secrets.seal('webhook-secrets', secret);
   await tx.query(
     'INSERT INTO webhooks (id, account_id, key_id, url, events, sealed_secret) VALUES ($1, $2, $3, $4, $5, $6)',
-    [
-      id,
-      accountId,
-      keyId,
-      url,
-      [...new Set(events)],
-      secret === undefined ? null : secrets.seal('webhook-secrets', secret),
-    ],
+    [id, accountId, keyId, url, [...new Set(events)], sealed],
   );
   await subscribe(tx, accountId);
   return onlyRow(await tx.query<Webhook>(`${selectWebhook} WHERE id = $1`, [id]));
@@ -130,9 +119,6 @@ async function subscribe(tx: Transaction, accountId: bigint): Promise<void> {
     "SELECT DISTINCT unnest(events) AS type FROM webhooks WHERE account_id = $1 AND status = 'active' ORDER BY 1",
     [accountId],
   );
-  await setSubscriptions(
-    tx,
-    accountId,
-    rows.map(({ type }) => type),
-  );
+  const types = rows.map(({ type }) => type);
+  await setSubscriptions(tx, accountId, types);
 }

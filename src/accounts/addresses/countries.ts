@@ -72,7 +72,6 @@ export function fold(text: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether several countries have this name. */
 export function isNameOfSeveral(text: string): boolean {
   return shared.has(fold(text));
 }

@@ -14,11 +14,6 @@ import {
   mayBeRegion,
 } from './regions.ts';
 
-interface Inferred {
-  readonly country: string;
-  readonly place: Place;
-}
-
 /** Royal Mail's areas, and those of the islands and Gibraltar, which use the same format. */
 const british = new RegExp(
   `^(?:AB|AL|B|BA|BB|BD|BH|BL|BN|BR|BS|BT|CA|CB|CF|CH|CM|CO|CR|CT|CV|CW|DA|DD|DE|DG|DH|DL|DN|DT|DY|E|EC|EH|EN|EX|FK|FY|G|GL|GU|HA|HD|
@@ -58,7 +53,7 @@ function isRegionWithCode(
 }
 
 /** The only country that this place can be in. Undefined when several match: sixty countries use five digits. */
-function inferCountry(pieces: readonly string[]): Inferred | undefined {
+function inferCountry(pieces: readonly string[]) {
   const text = pieces.join(', ');
   const possible = Object.entries(signs).flatMap(([country, isThere]) => {
     const place = takePlace(pieces, country);
@@ -69,13 +64,8 @@ function inferCountry(pieces: readonly string[]): Inferred | undefined {
   return others.length === 0 ? only : undefined;
 }
 
-interface CountryBeforeCode {
-  readonly country: string;
-  readonly rest: readonly string[];
-}
-
 /** "London, UK SW1A 1AA", "Toronto, Canada, M5V 2T6": the country is between city and code. */
-function findCountryBeforeCode(pieces: readonly string[]): CountryBeforeCode | undefined {
+function findCountryBeforeCode(pieces: readonly string[]): NamedEnd | undefined {
   const words = (pieces.at(-1) ?? '').split(' ');
   for (const length of [2, 1]) {
     const code = words.slice(-length).join(' ');

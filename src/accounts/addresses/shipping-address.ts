@@ -16,14 +16,6 @@ export function requireAddress(read: ReadAddress): ShippingAddress {
   throw addressErrors.shipping_address_incomplete(describeMissing(read), { members: { missing, understood } });
 }
 
-const words: Readonly<Record<NeededPart, string>> = {
-  name: 'a name',
-  street: 'a street',
-  postalCode: 'a postal code',
-  city: 'a city',
-  country: 'a country',
-};
-
 const labels: Readonly<Record<keyof AddressParts, string>> = {
   name: 'name',
   street: 'street',
@@ -43,7 +35,7 @@ function describeTooLong(tooLong: readonly (keyof AddressParts)[]): string {
 type Unread = Extract<ReadAddress, { readonly missing: readonly NeededPart[] }>;
 
 export function describeMissing({ missing, understood, unclear }: Unread): string {
-  const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(missing.map((part) => words[part]));
+  const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(missing.map((part) => `a ${labels[part]}`));
   const sentences = [`${list.charAt(0).toUpperCase()}${list.slice(1)} cannot be read from the shipping address.`];
   const known = Object.entries(understood).map(([part, text]) => `${labels[part as keyof AddressParts]} "${text}"`);
   if (known.length > 0) sentences.push(`We understood ${known.join(', ')}.`);

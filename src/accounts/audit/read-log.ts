@@ -17,7 +17,6 @@ export interface AccountLogQuery {
   readonly accountId: bigint;
   readonly action: string | undefined;
   readonly limit: number;
-  /** The last id of the previous page. */
   readonly cursor: string | undefined;
 }
 
@@ -46,7 +45,6 @@ export interface OperatorLogQuery {
   readonly since: Date | undefined;
 }
 
-/** Rows in memory at once. */
 const atOnce = 1_000;
 
 /** All matching entries, newest first. */

@@ -4,17 +4,7 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { redactText } from '../../kernel/log/redact.ts';
 
 /** Read-only commands, by their last word. All others are recorded. */
-const looking: ReadonlySet<string> = new Set([
-  'audit',
-  'debtors',
-  'dues',
-  'keys',
-  'list',
-  'reconcile',
-  'reserves',
-  'show',
-  'unknown',
-]);
+const looking = new Set('audit debtors dues keys list reconcile reserves show unknown'.split(' '));
 
 export interface GivenCommand {
   readonly name: string;
@@ -81,15 +71,18 @@ export const auditActions = {
 
 export type AuditAction = keyof typeof auditActions;
 
-/** Who did it. Empty for the service itself. */
+/** Who did it, and from which address. Empty for the service itself. */
 export interface AuditActor {
-  /** The API key of the request. */
   readonly keyId?: string | undefined;
   /** The operator's system user name. */
   readonly operator?: string | undefined;
-  /** The client's address. */
   readonly address?: string | undefined;
 }
+
+/** The sender of a request, with or without a key. */
+export type Client = AuditActor & { readonly address: string };
+
+export type KeyHolder = Client & { readonly keyId: string };
 
 export interface AuditEntry {
   /** Null when the entry is about the service itself. */
@@ -110,16 +103,7 @@ export async function recordAudit(
   await tx.query(
     `INSERT INTO audit_log (id, account_id, action, key_id, operator, address, details, note)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      newId('aud'),
-      accountId,
-      action,
-      by.keyId ?? null,
-      by.operator ?? null,
-      by.address ?? null,
-      JSON.stringify(details),
-      note ?? null,
-    ],
+    [newId('aud'), accountId, action, by.keyId, by.operator, by.address, JSON.stringify(details), note],
   );
 }
 

@@ -9,14 +9,14 @@ import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { type Asset, assetIds, assets } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
-import type { AccountChanges } from '../account-changes.ts';
-import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { type KeyHolder, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import type { OnKeysEnded } from '../keys/on-keys-ended.ts';
 import { revokeAllKeys, revokeMostKeys } from '../keys/revoke-keys.ts';
+import { findOwner } from '../mail-owner.ts';
 import { postMessage } from '../messages/outbox.ts';
-import { type PasswordGuard, requirePassword, requireSamePassword } from '../passwords/require-password.ts';
-import type { OnAccountClosing, UnderWay, UnderWayOf } from './on-account-closing.ts';
+import type { AccountParts } from '../parts.ts';
+import { requirePassword, requireSamePassword } from '../passwords/require-password.ts';
+import type { UnderWay } from './on-account-closing.ts';
 
 /** The amounts that an owner may give up, summed over all chains, in words. */
 export const forfeitable = listed(assetIds.map((asset) => `${assets[asset].forfeitable} ${asset}`));
@@ -36,11 +36,7 @@ async function mayForfeit(tx: Transaction, accountId: bigint, claims: readonly C
 }
 
 /** Moves the balances to the house. The tokens stay where they are; only the owner in the ledger changes. */
-async function forfeit(
-  tx: Transaction,
-  ledger: Ledger,
-  { accountId, claims }: { readonly accountId: bigint; readonly claims: readonly Claim[] },
-): Promise<void> {
+async function forfeit(tx: Transaction, ledger: Ledger, accountId: bigint, claims: readonly Claim[]): Promise<void> {
   const postings = claims.map(({ chain, total }) => ({
     type: 'forfeited',
     amount: total,
@@ -55,29 +51,17 @@ async function forfeit(
   await postOrThrow(tx, ledger, postings);
 }
 
-export interface Closing {
+interface Closing {
   readonly accountId: bigint;
   readonly password: string;
   /** Gives up a balance that is too small to move. */
   readonly forfeit: boolean;
-  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
+  readonly by: KeyHolder;
 }
 
-export interface Closed {
+interface Closed {
   readonly handle: string;
   readonly closedAt: Date;
-}
-
-export interface CloseAccountParts extends PasswordGuard {
-  readonly secrets: Secrets;
-  readonly ledger: Ledger;
-  readonly changes: AccountChanges;
-  readonly onKeysEnded: OnKeysEnded;
-  readonly beforeAccountClosing: OnAccountClosing;
-  readonly onAccountClosing: OnAccountClosing;
-  readonly underWayOf: UnderWayOf;
-  readonly sagas: readonly Saga[];
-  readonly publicUrl: () => string;
 }
 
 /** What others see in place of the owner's name. */
@@ -90,7 +74,7 @@ const mostListed = 100;
  * account's row is locked before anything is erased: a request that writes personal data requires a live key, so it
  * has either written before or is refused.
  */
-export async function closeAccount(parts: CloseAccountParts, closing: Closing): Promise<Closed> {
+export async function closeAccount(parts: AccountParts, closing: Closing): Promise<Closed> {
   const { db, changes } = parts;
   const { accountId, by } = closing;
   const { hash } = await requirePassword(parts, closing);
@@ -108,7 +92,7 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
     await tellOfClosing(tx, parts.secrets, accountId);
     await revokeAllKeys(tx, parts.onKeysEnded, { accountId, webhooks: 'end', by });
     const closed = await erase(tx, closing);
-    await forfeit(tx, parts.ledger, { accountId, claims });
+    await forfeit(tx, parts.ledger, accountId, claims);
     return closed;
   });
 }
@@ -116,7 +100,7 @@ export async function closeAccount(parts: CloseAccountParts, closing: Closing): 
 /** Returns the remaining balances, which are to be forfeited. */
 async function refuseUnlessEmpty(
   tx: Transaction,
-  parts: CloseAccountParts,
+  parts: AccountParts,
   { accountId, forfeit: givesUp }: Closing,
 ): Promise<readonly Claim[]> {
   const claims = await claimsOf(tx, accountId);
@@ -159,11 +143,7 @@ async function openSagasOf(tx: Transaction, sagas: readonly Saga[], accountId: b
 
 /** The last mail. It has no account id, so that it is not erased with the others. */
 async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigint): Promise<void> {
-  const { rows } = await tx.query<{ email: string; handle: string }>(
-    'SELECT email, handle FROM accounts WHERE id = $1 AND email IS NOT NULL AND email_verified_at IS NOT NULL',
-    [accountId],
-  );
-  const [owner] = rows;
+  const owner = await findOwner(tx, accountId);
   if (owner === undefined) return;
   await postMessage(tx, secrets, {
     accountId: null,

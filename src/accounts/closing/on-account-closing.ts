@@ -2,7 +2,6 @@ import type { Transaction } from '../../kernel/db/database.ts';
 import { defineHook } from '../../kernel/hook.ts';
 
 interface ClosingParts {
-  /** The public URL of the service. */
   readonly publicUrl: () => string;
 }
 

@@ -1,29 +1,22 @@
-import { timingSafeEqual } from 'node:crypto';
 import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { randomDigits } from '../../kernel/ids/ids.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
-import type { AccountChanges } from '../account-changes.ts';
-import type { AuditActor } from '../audit/record.ts';
+import type { KeyHolder } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { postMessage } from '../messages/outbox.ts';
-import {
-  type PasswordGuard,
-  type ProvedAccount,
-  requirePassword,
-  requireSamePassword,
-} from '../passwords/require-password.ts';
-import { attemptsPerCode, type CodeLimitParts, codeMinutes, refusalOfCodes } from '../verification.ts';
+import type { AccountParts } from '../parts.ts';
+import { type ProvedAccount, requirePassword, requireSamePassword } from '../passwords/require-password.ts';
+import { attemptsPerCode, codeMinutes, isCode, refusalOfCodes } from '../verification.ts';
 import { lockForEmail, moveEmail } from './move-email.ts';
 
-export interface EmailConfirmation {
+interface EmailConfirmation {
   readonly accountId: bigint;
   /** From the mail to the new address. */
   readonly code: string;
   /** From the mail to the current address. */
   readonly currentCode: string | undefined;
-  readonly by: AuditActor & { readonly keyId: string };
+  readonly by: KeyHolder;
 }
 
 interface Waiting {
@@ -35,18 +28,14 @@ interface Waiting {
 
 /** Throws unless both codes are correct, without saying which one is wrong. A wrong code also uses up an attempt. */
 export async function confirmEmailChange(
-  { db, secrets, changes }: Pick<AskEmailParts, 'db' | 'secrets' | 'changes'>,
+  { db, secrets, changes }: AccountParts,
   { accountId, code, currentCode, by }: EmailConfirmation,
 ): Promise<void> {
   if (currentCode === undefined) await refuseMissingCode(db, accountId);
   const { email, codeHash, currentCodeHash, attemptsLeft } = await takeAttempt(db, accountId);
-  const isRight = (of: 'new' | 'current', given: string | undefined, kept: Buffer) =>
-    given !== undefined &&
-    hashesOfEmailCode(secrets, { accountId, email, of }, given).some((hash) => timingSafeEqual(hash, kept));
-  if (
-    !isRight('new', code, codeHash) ||
-    (currentCodeHash !== null && !isRight('current', currentCode, currentCodeHash))
-  ) {
+  const isRight = (of: 'new' | 'current', given: string | undefined, kept: Buffer | null) =>
+    kept === null || (given !== undefined && isCode(secrets, textOf({ accountId, email, of }, given), kept));
+  if (!isRight('new', code, codeHash) || !isRight('current', currentCode, currentCodeHash)) {
     throw accountErrors.wrong_code(
       `The codes do not match the ones that were sent. ${attemptsLeft === 0 ? 'Request new codes' : `Attempts left: ${attemptsLeft}`}.`,
     );
@@ -55,11 +44,8 @@ export async function confirmEmailChange(
     await lockForEmail(tx, { accountId, email });
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     // Another request, a new password or a cancellation may have replaced it meanwhile.
-    const { rowCount } = await tx.query('DELETE FROM email_changes WHERE account_id = $1 AND code_hash = $2', [
-      accountId,
-      codeHash,
-    ]);
-    if (rowCount !== 1) throw accountErrors.no_code_waiting();
+    const used = 'DELETE FROM email_changes WHERE account_id = $1 AND code_hash = $2';
+    if ((await tx.query(used, [accountId, codeHash])).rowCount !== 1) throw accountErrors.no_code_waiting();
     await moveEmail(tx, secrets, { accountId, email, by });
   });
 }
@@ -89,59 +75,43 @@ async function takeAttempt(db: Database, accountId: bigint): Promise<Waiting> {
 
 interface EmailCode {
   readonly accountId: bigint;
-  /** The new address. */
   readonly email: string;
   /** The address that the code was sent to. */
   readonly of: 'new' | 'current';
 }
 
 /** Bound to the change: a code for one change is useless for another. */
-function hashEmailCode(secrets: Secrets, proves: EmailCode, code: string): Buffer {
-  return secrets.hash('verification-codes', textOf(proves, code));
-}
-
-function hashesOfEmailCode(secrets: Secrets, proves: EmailCode, code: string): readonly Buffer[] {
-  return secrets.hashes('verification-codes', textOf(proves, code));
-}
-
 function textOf({ accountId, email, of }: EmailCode, code: string): string {
   return `${accountId} email-change ${of} ${email} ${code}`;
 }
 
-export interface EmailWish {
+interface EmailWish {
   readonly accountId: bigint;
   readonly email: string;
   readonly password: string;
-  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
+  readonly by: KeyHolder;
 }
 
-export interface EmailAsked {
+interface EmailAsked {
   /** Whether the email was changed at once, because the sandbox verifies automatically. */
   readonly changed: boolean;
   readonly currentCodeNeeded: boolean;
   readonly expiresAt: Date | null;
 }
 
-export interface AskEmailParts extends PasswordGuard, CodeLimitParts {
-  readonly secrets: Secrets;
-  readonly changes: AccountChanges;
-  /** Emails count as verified at once. */
-  readonly automatic: boolean;
-}
-
 /**
  * Sends a code to the new address and, if it is verified, one to the current address. It does not check whether
  * another account has the new address, so neither the response nor its timing reveals that.
  */
-export async function askEmailChange(parts: AskEmailParts, wish: EmailWish): Promise<EmailAsked> {
-  const { db, changes, secrets, automatic } = parts;
+export async function askEmailChange(parts: AccountParts, wish: EmailWish): Promise<EmailAsked> {
+  const { db, changes, secrets, autoVerify } = parts;
   const { accountId, email, by } = wish;
   const account = await requirePassword(parts, wish);
   if (account.email === email) {
     const message = 'is already the email of this account';
     throw httpErrors.invalid_request(`email ${message}.`, { errors: [{ path: 'email', message }] });
   }
-  if (automatic) {
+  if (autoVerify) {
     await changes.everywhere(accountId, async (tx) => {
       await lockForEmail(tx, { accountId, email });
       await hold(tx, wish, account);
@@ -163,7 +133,7 @@ async function hold(tx: Transaction, { accountId, by }: EmailWish, { hash }: Pro
 
 async function sendCodes(
   tx: Transaction,
-  parts: AskEmailParts,
+  parts: AccountParts,
   { accountId, email, by, account }: EmailWish & { readonly account: ProvedAccount },
 ): Promise<EmailAsked> {
   const { secrets } = parts;
@@ -174,7 +144,9 @@ async function sendCodes(
     ),
   );
   const [code, currentCode] = [randomDigits(6), randomDigits(6)];
-  const hash = (of: 'new' | 'current', text: string) => hashEmailCode(secrets, { accountId, email, of }, text);
+  const hash = (of: 'new' | 'current', text: string) =>
+    secrets.hash('verification-codes', textOf({ accountId, email, of }, text));
+  const hashes = [hash('new', code), current === null ? null : hash('current', currentCode)];
   const { expiresAt } = onlyRow(
     await tx.query<{ expiresAt: Date }>(
       `INSERT INTO email_changes (account_id, email, code_hash, current_code_hash, attempts_left, expires_at)
@@ -183,18 +155,11 @@ async function sendCodes(
          SET email = EXCLUDED.email, code_hash = EXCLUDED.code_hash, current_code_hash = EXCLUDED.current_code_hash,
              attempts_left = EXCLUDED.attempts_left, expires_at = EXCLUDED.expires_at
        RETURNING expires_at`,
-      [
-        accountId,
-        email,
-        hash('new', code),
-        current === null ? null : hash('current', currentCode),
-        attemptsPerCode,
-        codeMinutes,
-      ],
+      [accountId, email, ...hashes, attemptsPerCode, codeMinutes],
     ),
   );
   const targets: [string, ...string[]] = current === null ? [email] : [email, current];
-  const refusal = await refusalOfCodes(tx, parts, { accountId, kind: 'email', targets, ip: by.address });
+  const refusal = await refusalOfCodes(tx, parts, { accountId, kind: 'email', by }, targets);
   if (refusal !== undefined) throw refusal;
   const mail = { accountId, channel: 'email', subject: 'Your Paywright code' } as const;
   await postMessage(tx, secrets, {

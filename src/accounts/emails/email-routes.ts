@@ -3,14 +3,15 @@ import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { accountErrors } from '../errors.ts';
 import * as field from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
-import { readProfile } from '../profile.ts';
-import { exampleProfile, profile } from '../profile-routes.ts';
+import { profile, readProfile } from '../profile.ts';
+import { exampleProfile } from '../profile-routes.ts';
+import { askEmailChange, confirmEmailChange } from './change-email.ts';
 
 export function emailRoutes(parts: AccountParts): Route[] {
   return [askRoute(parts), confirmRoute(parts), withdrawRoute(parts)];
 }
 
-function askRoute({ askEmailChange }: AccountParts): Route {
+function askRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'changeEmail',
@@ -43,13 +44,13 @@ function askRoute({ askEmailChange }: AccountParts): Route {
       errors: [accountErrors.wrong_password, accountErrors.too_many_attempts, accountErrors.email_taken],
     },
     async ({ caller: { accountId, keyId }, ip, body }) => {
-      const { expiresAt, ...asked } = await askEmailChange({ ...body, accountId, by: { keyId, address: ip } });
+      const { expiresAt, ...asked } = await askEmailChange(parts, { ...body, accountId, by: { keyId, address: ip } });
       return ok({ ...asked, expiresAt: expiresAt?.toISOString() ?? null });
     },
   );
 }
 
-function confirmRoute({ db, confirmEmailChange }: AccountParts): Route {
+function confirmRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'confirmEmail',
@@ -72,8 +73,8 @@ function confirmRoute({ db, confirmEmailChange }: AccountParts): Route {
       errors: [accountErrors.wrong_code, accountErrors.no_code_waiting, accountErrors.email_taken],
     },
     async ({ caller: { accountId, keyId }, ip, body: { code, currentCode } }) => {
-      await confirmEmailChange({ accountId, code, currentCode, by: { keyId, address: ip } });
-      return ok(await readProfile(db, accountId));
+      await confirmEmailChange(parts, { accountId, code, currentCode, by: { keyId, address: ip } });
+      return ok(await readProfile(parts.db, accountId));
     },
   );
 }

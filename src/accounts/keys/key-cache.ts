@@ -12,19 +12,13 @@ export interface KeyUse {
   readonly address: string;
 }
 
-/** The last use of each key: kept in memory and written once a minute. A crash loses at most a minute. */
-interface KeyUses {
-  /** The first use is written at once: from then on the rotation that created the key cannot be undone. */
-  note(keyId: string, use: KeyUse, how?: { readonly isFirst: boolean }): Promise<void> | void;
-  writeDown(): Promise<void>;
-  /** Writes the rest. */
-  stop(): Promise<void>;
-}
+type KeyUses = ReturnType<typeof createKeyUses>;
 
 const writeEveryMs = 60_000;
 const mostAtOnce = 1_000;
 
-export function createKeyUses({ db, logger }: { readonly db: Database; readonly logger: Logger }): KeyUses {
+/** The last use of each key: kept in memory and written once a minute. A crash loses at most a minute. */
+export function createKeyUses({ db, logger }: { readonly db: Database; readonly logger: Logger }) {
   const noted = new Map<string, KeyUse>();
 
   /**
@@ -57,7 +51,8 @@ export function createKeyUses({ db, logger }: { readonly db: Database; readonly 
   }, writeEveryMs).unref();
 
   return {
-    async note(keyId, use, how) {
+    /** The first use is written at once: from then on the rotation that created the key cannot be undone. */
+    async note(keyId: string, use: KeyUse, how?: { readonly isFirst: boolean }) {
       noted.set(keyId, use);
       if (how?.isFirst === true)
         await write([[keyId, use]]).catch((err: unknown) =>
@@ -93,9 +88,8 @@ export interface KeyCacheOptions {
   /** Whether change notifications arrive now. While they do not, nothing is cached. */
   readonly mayRemember: () => boolean;
   readonly clock: Clock;
-  /** How long an unused key lives. */
   readonly idleMs: number;
-  readonly uses: Pick<KeyUses, 'note'>;
+  readonly uses: { note(...use: Parameters<KeyUses['note']>): Promise<void> | void };
 }
 
 interface Remembered {

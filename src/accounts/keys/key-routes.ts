@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
+import { type Caller, created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
@@ -10,7 +10,7 @@ import type { AccountParts } from '../parts.ts';
 import { makeKey } from './make-key.ts';
 import { revokeAllKeys, revokeKey, revokeMostKeys } from './revoke-keys.ts';
 import { rotateRoute } from './rotate-route.ts';
-import { describeKey, exampleListed, key, listLiveKeys, scope } from './shown-key.ts';
+import { describeKey, describeNewKey, exampleListed, key, listLiveKeys, scope } from './shown-key.ts';
 
 export const keyWebhooks = z.array(z.object({ id: z.string(), url: z.string() })).meta({
   description: 'Webhooks that were created with the revoked keys. They stay active unless they were deleted as well.',
@@ -50,7 +50,7 @@ function keysRoute({ db, clock, idleMs }: AccountParts): Route {
 }
 
 /** Accepts no Idempotency-Key, because a replay would require the service to store the plain key. */
-function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
+function makeRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'createKey',
@@ -90,22 +90,34 @@ function makeRoute({ db, secrets, clock, idleMs }: AccountParts): Route {
       },
       errors: [accountErrors.key_outlives_maker, dailyCapErrors.daily_cap_reached],
     },
-    async ({ caller, body, ip }) => {
-      const wish = {
-        caller,
-        ip,
-        name: body.name,
-        scopes: body.scopes && scopes.filter((one) => body.scopes?.includes(one)),
-        expiresAt: body.expiresAt,
-      };
-      const { apiKey, ...made } = await db.transaction((tx) => makeKey(tx, { secrets, clock }, wish));
-      const unused = { ...made, lastUsedAt: null, lastUsedFrom: null, rotatedTo: null };
-      return created({ apiKey, ...describeKey(unused, { idleMs, keyId: caller.keyId }) });
+    async ({ caller, body: { name, scopes: wanted, expiresAt }, ip }) => {
+      const chosen = wanted && scopes.filter((one) => wanted.includes(one));
+      const wish = { caller, ip, name, scopes: chosen, expiresAt };
+      const made = await parts.db.transaction((tx) => makeKey(tx, parts, wish));
+      return created(describeNewKey(made, { ...parts, keyId: caller.keyId }));
     },
   );
 }
 
-function endRoute({ changes, onKeysEnded }: AccountParts): Route {
+interface Revocation {
+  readonly caller: Caller;
+  readonly ip: string;
+  readonly key: string;
+  readonly endWebhooks: boolean | undefined;
+}
+
+/** Returns the webhooks of the key. */
+function revokeEverywhere({ changes, onKeysEnded }: AccountParts, { caller, ip, key, endWebhooks }: Revocation) {
+  const { accountId, keyId } = caller;
+  const webhooks = endWebhooks ? 'end' : 'keep';
+  return changes.everywhere(accountId, (tx) =>
+    revokeKey(tx, onKeysEnded, { accountId, key, webhooks, by: { keyId, address: ip } }),
+  );
+}
+
+const revokedSchema = z.object({ revoked: z.literal(true), webhooks: keyWebhooks });
+
+function endRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'deleteKey',
@@ -127,21 +139,15 @@ function endRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'The key is revoked',
-          schema: z.object({ id: z.string(), revoked: z.literal(true), webhooks: keyWebhooks }),
+          schema: z.object({ id: z.string(), ...revokedSchema.shape }),
           example: { id: exampleListed.id, revoked: true, webhooks: exampleWebhooks },
         },
       },
       errors: [accountErrors.key_not_found],
     },
-    async ({ caller: { accountId, keyId }, params: { id }, query, ip }) => {
-      const ending = {
-        accountId,
-        key: id,
-        webhooks: query.endWebhooks === 'true' ? ('end' as const) : ('keep' as const),
-        by: { keyId, address: ip },
-      };
-      const named = await changes.everywhere(accountId, (tx) => revokeKey(tx, onKeysEnded, ending));
-      return ok({ id, revoked: true, webhooks: named });
+    async ({ caller, params: { id }, query, ip }) => {
+      const endWebhooks = query.endWebhooks === 'true';
+      return ok({ id, revoked: true, webhooks: await revokeEverywhere(parts, { caller, ip, key: id, endWebhooks }) });
     },
   );
 }
@@ -164,25 +170,23 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'All keys are revoked',
-          schema: z.object({ revoked: z.literal(true), webhooks: keyWebhooks }),
+          schema: revokedSchema,
           example: { revoked: true, webhooks: exampleWebhooks },
         },
       },
     },
     async ({ caller: { accountId, keyId }, body, ip }) => {
-      const ending = {
-        accountId,
-        webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
-        by: { keyId, address: ip },
-      };
-      await revokeMostKeys(db, ending);
-      const { webhooks: named } = await changes.everywhere(accountId, (tx) => revokeAllKeys(tx, onKeysEnded, ending));
-      return ok({ revoked: true, webhooks: named });
+      const by = { keyId, address: ip };
+      await revokeMostKeys(db, { accountId, by });
+      const { webhooks } = await changes.everywhere(accountId, (tx) =>
+        revokeAllKeys(tx, onKeysEnded, { accountId, webhooks: body?.endWebhooks ? 'end' : 'keep', by }),
+      );
+      return ok({ revoked: true, webhooks });
     },
   );
 }
 
-function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
+function endOwnRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'revokeKey',
@@ -200,20 +204,14 @@ function endOwnRoute({ changes, onKeysEnded }: AccountParts): Route {
       returns: {
         200: {
           description: 'The key is revoked',
-          schema: z.object({ revoked: z.literal(true), webhooks: keyWebhooks }),
+          schema: revokedSchema,
           example: { revoked: true, webhooks: [] },
         },
       },
     },
-    async ({ caller: { accountId, keyId }, body, ip }) => {
-      const ending = {
-        accountId,
-        key: keyId,
-        webhooks: body?.endWebhooks === true ? ('end' as const) : ('keep' as const),
-        by: { keyId, address: ip },
-      };
-      const named = await changes.everywhere(accountId, (tx) => revokeKey(tx, onKeysEnded, ending));
-      return ok({ revoked: true, webhooks: named });
+    async ({ caller, body, ip }) => {
+      const webhooks = await revokeEverywhere(parts, { caller, ip, key: caller.keyId, endWebhooks: body?.endWebhooks });
+      return ok({ revoked: true, webhooks });
     },
   );
 }

@@ -11,7 +11,9 @@ import { recordKeyCreated } from '../account-events.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { mailOwner } from '../mail-owner.ts';
+import type { AccountParts } from '../parts.ts';
 import { newApiKey } from './api-key.ts';
+import type { IssuedKey } from './shown-key.ts';
 
 interface NewKey {
   readonly accountId: bigint;
@@ -21,17 +23,6 @@ interface NewKey {
   readonly expiresAt?: Date | null;
   /** The key that this one replaces. */
   readonly rotatedFrom?: string;
-}
-
-export interface IssuedKey {
-  readonly id: string;
-  /** The key itself. It cannot be shown again. */
-  readonly apiKey: string;
-  readonly name: string;
-  readonly last4: string;
-  readonly scopes: Scope[];
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
 }
 
 /** The only place that creates keys and their events. */
@@ -47,11 +38,12 @@ export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): 
       [id, accountId, secrets.hash('api-keys', apiKey), name, last4, scopes, expiresAt],
     ),
   );
-  await recordKeyCreated(tx, accountId, { id, name, last4, scopes, expiresAt, rotatedFrom });
-  return { id, apiKey, name, last4, scopes: [...scopes], createdAt, expiresAt };
+  const issued = { id, apiKey, name, last4, scopes: [...scopes], createdAt, expiresAt };
+  await recordKeyCreated(tx, accountId, issued, rotatedFrom);
+  return issued;
 }
 
-export interface KeyWish {
+interface KeyWish {
   readonly caller: Caller;
   readonly ip: string;
   readonly name: string;
@@ -61,20 +53,14 @@ export interface KeyWish {
   readonly expiresAt: Date | undefined;
 }
 
-export interface MakeKeyParts {
-  readonly secrets: Secrets;
-  readonly clock: Clock;
-}
-
 /** Creates a key with no more scopes and no later expiry than the calling key. */
-export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts, wish: KeyWish): Promise<IssuedKey> {
+export async function makeKey(tx: Transaction, { secrets, clock }: AccountParts, wish: KeyWish): Promise<IssuedKey> {
   const { caller, ip, name } = wish;
   const { accountId, keyId } = caller;
   await requireLiveKey(tx, caller);
   const maker = await readMaker(tx, keyId);
   const scopes = wish.scopes ?? maker.scopes;
-  const missing = scopes.find((scope) => !maker.scopes.includes(scope));
-  if (missing !== undefined) throw scopeRequired(missing);
+  requireScopes(maker, scopes);
   const expiresAt = expiryWithin(maker.expiresAt, wish.expiresAt, clock);
 
   await countToday(tx, caller, 'keys');
@@ -85,13 +71,16 @@ export async function makeKey(tx: Transaction, { secrets, clock }: MakeKeyParts,
   return key;
 }
 
-interface Maker {
-  readonly scopes: readonly Scope[];
-  readonly expiresAt: Date | null;
+type Maker = Pick<IssuedKey, 'scopes' | 'expiresAt'>;
+
+/** The calling key, which can neither create nor rotate a key with more scopes or a later expiry. */
+export async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
+  return onlyRow(await tx.query<Maker>('SELECT scopes, expires_at FROM api_keys WHERE id = $1', [keyId]));
 }
 
-async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
-  return onlyRow(await tx.query<Maker>('SELECT scopes, expires_at FROM api_keys WHERE id = $1', [keyId]));
+export function requireScopes(maker: Maker, scopes: readonly Scope[]): void {
+  const missing = scopes.find((scope) => !maker.scopes.includes(scope));
+  if (missing !== undefined) throw scopeRequired(missing);
 }
 
 function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {

@@ -31,5 +31,4 @@ interface RotatedKeys {
 /** Moves the webhooks of the old key to the new one. */
 export type OnKeyRotated = (tx: Transaction, rotated: RotatedKeys) => Promise<void>;
 
-/** Runs in the transaction that rotates an API key. */
 export const keyRotated = defineHook<OnKeyRotated>();

@@ -1,36 +1,21 @@
-import type { Clock } from '../../kernel/clock.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
-import type { Caller, Scope } from '../../kernel/http/define-route.ts';
-import { scopeRequired } from '../../kernel/http/require-scope.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
 import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { mailOwner } from '../mail-owner.ts';
-import { endOfKey, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
-import { type IssuedKey, issueKey } from './make-key.ts';
-import type { OnKeyRotated, OnKeysEnded } from './on-keys-ended.ts';
+import type { AccountParts } from '../parts.ts';
+import { endOfKey } from './key-lifetime.ts';
+import { issueKey, readMaker, requireScopes } from './make-key.ts';
 import { revokeKey } from './revoke-keys.ts';
+import type { IssuedKey, ListedKey } from './shown-key.ts';
 
-export interface KeyRotation {
+interface KeyRotation {
   readonly caller: Caller;
   readonly ip: string;
   readonly key: string;
-  /** How long the old key keeps working. */
   readonly overlapSeconds: number;
-}
-
-export interface RotateKeyParts extends KeyIdleness {
-  readonly secrets: Secrets;
-  readonly clock: Clock;
-  readonly onKeysEnded: OnKeysEnded;
-  readonly onKeyRotated: OnKeyRotated;
-}
-
-export interface RotatedKey {
-  readonly key: IssuedKey;
-  readonly oldEndsAt: Date;
 }
 
 /**
@@ -38,7 +23,7 @@ export interface RotatedKey {
  * may rotate any key that it could have created: no more scopes and no later expiry than its own. The account's row is
  * locked first, so the second of two concurrent rotations finds the key already rotated.
  */
-export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation: KeyRotation): Promise<RotatedKey> {
+export async function rotateKey(tx: Transaction, parts: AccountParts, rotation: KeyRotation) {
   const { secrets, clock, onKeysEnded, onKeyRotated } = parts;
   const { caller, ip, overlapSeconds } = rotation;
   const { accountId, keyId } = caller;
@@ -68,13 +53,8 @@ export async function rotateKey(tx: Transaction, parts: RotateKeyParts, rotation
   return { key, oldEndsAt };
 }
 
-interface OldKey extends KeyTimes {
-  readonly id: string;
-  readonly name: string;
-  readonly last4: string;
-  readonly scopes: readonly Scope[];
+interface OldKey extends Omit<ListedKey, 'lastUsedFrom'> {
   readonly revoked: boolean;
-  readonly rotatedTo: string | null;
   /** The successor was revoked unused: its secret may never have reached the owner. */
   readonly successorGivenUp: boolean;
   readonly successorExpiresAt: Date | null;
@@ -93,7 +73,7 @@ async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<
   return row;
 }
 
-function refuseEnded(old: OldKey, { clock, idleMs }: RotateKeyParts): void {
+function refuseEnded(old: OldKey, { clock, idleMs }: AccountParts): void {
   if (old.revoked || endOfKey(old, { idleMs }) <= clock.now()) throw accountErrors.key_ended();
   if (old.rotatedTo === null || old.successorGivenUp) return;
   throw accountErrors.key_already_rotated(
@@ -108,14 +88,8 @@ function refuseEnded(old: OldKey, { clock, idleMs }: RotateKeyParts): void {
 async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Promise<Date | null> {
   const life = old.rotatedTo === null ? old.expiresAt : old.successorExpiresAt;
   if (old.id === keyId) return life;
-  const caller = onlyRow(
-    await tx.query<{ scopes: readonly Scope[]; expiresAt: Date | null }>(
-      'SELECT scopes, expires_at FROM api_keys WHERE id = $1',
-      [keyId],
-    ),
-  );
-  const missing = old.scopes.find((scope) => !caller.scopes.includes(scope));
-  if (missing !== undefined) throw scopeRequired(missing);
+  const caller = await readMaker(tx, keyId);
+  requireScopes(caller, old.scopes);
   if (caller.expiresAt !== null && (life === null || life > caller.expiresAt)) {
     throw accountErrors.key_outlives_maker(
       `The calling key expires at ${caller.expiresAt.toISOString()} and can only rotate keys that expire no later.`,

@@ -5,7 +5,7 @@ import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
 import { rotateKey } from './rotate-key.ts';
-import { describeKey, exampleListed, key } from './shown-key.ts';
+import { describeNewKey, exampleListed, key } from './shown-key.ts';
 
 const longestOverlapSeconds = 24 * 60 * 60;
 
@@ -23,7 +23,7 @@ const overlapSeconds = z
   });
 
 /** Takes no Idempotency-Key, because the response contains a secret and must not be stored. */
-export function rotateRoute({ changes, ...parts }: AccountParts): Route {
+export function rotateRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'rotateKey',
@@ -70,13 +70,11 @@ export function rotateRoute({ changes, ...parts }: AccountParts): Route {
     },
     async ({ caller, params: { id }, body, ip }) => {
       const rotation = { caller, ip, key: id, overlapSeconds: body?.overlapSeconds ?? usualOverlapSeconds };
-      const { key: made, oldEndsAt } = await changes.everywhere(caller.accountId, (tx) =>
+      const { key: made, oldEndsAt } = await parts.changes.everywhere(caller.accountId, (tx) =>
         rotateKey(tx, parts, rotation),
       );
-      const { apiKey, ...shown } = made;
-      const unused = { ...shown, lastUsedAt: null, lastUsedFrom: null, rotatedTo: null };
       const rotatedFrom = { id, endsAt: oldEndsAt.toISOString() };
-      return created({ apiKey, ...describeKey(unused, { idleMs: parts.idleMs, keyId: caller.keyId }), rotatedFrom });
+      return created({ ...describeNewKey(made, { ...parts, keyId: caller.keyId }), rotatedFrom });
     },
   );
 }

@@ -4,16 +4,6 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { type Scope, scopes } from '../../kernel/http/define-route.ts';
 import { formatKeyEnd, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
 
-export interface ListedKey extends KeyTimes {
-  readonly id: string;
-  readonly name: string;
-  readonly last4: string;
-  readonly scopes: Scope[];
-  readonly createdAt: Date;
-  readonly lastUsedFrom: string | null;
-  readonly rotatedTo: string | null;
-}
-
 interface KeyQuery extends KeyIdleness {
   readonly accountId: bigint;
   readonly clock: Clock;
@@ -39,8 +29,6 @@ export async function listLiveKeys(
   );
   return rows;
 }
-
-/** A key in responses: everything but the secret. */
 
 export const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` });
 
@@ -68,6 +56,14 @@ export const key = z.object({
   }),
 });
 
+/** A key without its secret. */
+export type ListedKey = KeyTimes & Omit<z.output<typeof key>, keyof KeyTimes | 'current'>;
+
+/** A key at its creation, the only moment that can show its secret. */
+export interface IssuedKey extends Omit<ListedKey, 'lastUsedAt' | 'lastUsedFrom' | 'rotatedTo'> {
+  readonly apiKey: string;
+}
+
 export const exampleListed = {
   id: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
   name: 'Shopping agent',
@@ -81,17 +77,21 @@ export const exampleListed = {
   rotatedTo: null,
 };
 
-export function describeKey(row: ListedKey, { idleMs, keyId }: { readonly idleMs: number; readonly keyId: string }) {
+interface Seen extends KeyIdleness {
+  /** The key of the request. */
+  readonly keyId: string;
+}
+
+export function describeKey(row: ListedKey, { idleMs, keyId }: Seen): z.input<typeof key> {
   return {
-    id: row.id,
-    name: row.name,
-    last4: row.last4,
-    scopes: row.scopes,
+    ...row,
     createdAt: row.createdAt.toISOString(),
     lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
-    lastUsedFrom: row.lastUsedFrom,
     expiresAt: formatKeyEnd(row, { idleMs }),
     current: row.id === keyId,
-    rotatedTo: row.rotatedTo,
   };
+}
+
+export function describeNewKey({ apiKey, ...made }: IssuedKey, seen: Seen) {
+  return { apiKey, ...describeKey({ ...made, lastUsedAt: null, lastUsedFrom: null, rotatedTo: null }, seen) };
 }

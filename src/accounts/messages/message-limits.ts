@@ -5,11 +5,9 @@ import type { Logger } from '../../kernel/log/logger.ts';
 
 /** Messages of a kind per day (UTC); 0 is unlimited. */
 export interface DailyLimits {
-  /** Requested from one network. */
   readonly perNetwork: number;
   /** To one number or mailbox. */
   readonly perTarget: number;
-  /** To the numbers of one country. */
   readonly perCountry: number;
   readonly inAll: number;
 }

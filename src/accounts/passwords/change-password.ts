@@ -1,18 +1,16 @@
 import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
-import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import type { RateLimitDecision } from '../../kernel/rate-limit/limiter.ts';
 import { lockOwner, requireLiveKey } from '../../ledger/require-live-key.ts';
-import type { AccountChanges } from '../account-changes.ts';
 import { recordAccountChanged } from '../account-events.ts';
-import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { type AuditActor, type KeyHolder, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
-import type { OnKeysEnded, WebhookOfKey } from '../keys/on-keys-ended.ts';
+import type { WebhookOfKey } from '../keys/on-keys-ended.ts';
 import { revokeAllKeys, revokeMostKeys } from '../keys/revoke-keys.ts';
 import { mailOwner } from '../mail-owner.ts';
+import type { AccountParts } from '../parts.ts';
 import { isTooCommon } from './common-passwords.ts';
-import type { Passwords } from './passwords.ts';
-import { type PasswordGuard, requirePassword, requireSamePassword } from './require-password.ts';
+import { requirePassword, requireSamePassword } from './require-password.ts';
 
 interface NewPassword {
   readonly accountId: bigint;
@@ -28,7 +26,6 @@ interface NewPassword {
 export interface PasswordSet {
   readonly revokedKeys: number;
   readonly keysLeft: number;
-  /** The webhooks of the revoked keys. */
   readonly webhooks: WebhookOfKey[];
 }
 
@@ -38,16 +35,15 @@ export interface PasswordSet {
  */
 export async function setPassword(
   tx: Transaction,
-  { secrets, onKeysEnded }: { readonly secrets: Secrets; readonly onKeysEnded: OnKeysEnded },
+  { secrets, onKeysEnded }: AccountParts,
   { accountId, passwordHash, action, by, revokeKeys, endWebhooks }: NewPassword,
 ): Promise<PasswordSet> {
   await tx.query('UPDATE accounts SET password_hash = $2 WHERE id = $1', [accountId, passwordHash]);
   await tx.query("DELETE FROM password_resets WHERE account_id = $1 AND kind = 'reset'", [accountId]);
   // A pending email change was requested with the old password.
   await tx.query('DELETE FROM email_changes WHERE account_id = $1', [accountId]);
-  const webhooksOfKeys = endWebhooks ? ('end' as const) : ('keep' as const);
   const { ended: revokedKeys, webhooks } = revokeKeys
-    ? await revokeAllKeys(tx, onKeysEnded, { accountId, webhooks: webhooksOfKeys, by })
+    ? await revokeAllKeys(tx, onKeysEnded, { accountId, webhooks: endWebhooks ? 'end' : 'keep', by })
     : { ended: 0, webhooks: [] };
   const { left } = onlyRow(
     await tx.query<{ left: number }>(
@@ -68,13 +64,10 @@ export async function setPassword(
   return { revokedKeys, keysLeft: left, webhooks };
 }
 
-export interface PasswordChange {
-  readonly accountId: bigint;
+interface PasswordChange extends Pick<NewPassword, 'accountId' | 'revokeKeys' | 'endWebhooks'> {
   readonly currentPassword: string;
   readonly newPassword: string;
-  readonly revokeKeys: boolean;
-  readonly endWebhooks: boolean;
-  readonly by: AuditActor & { readonly address: string; readonly keyId: string };
+  readonly by: KeyHolder;
 }
 
 /**
@@ -83,17 +76,9 @@ export interface PasswordChange {
  */
 const changesPerDay = { limit: 3, windowMs: 24 * 60 * 60_000 };
 
-export interface ChangePasswordParts extends PasswordGuard {
-  readonly limiter: RateLimiter;
-  readonly secrets: Secrets;
-  readonly passwords: Passwords;
-  readonly changes: AccountChanges;
-  readonly onKeysEnded: OnKeysEnded;
-}
-
 /** Requires the current password, because a key alone may be stolen. */
 export async function changePassword(
-  parts: ChangePasswordParts,
+  parts: AccountParts,
   { accountId, currentPassword, newPassword, revokeKeys, endWebhooks, by }: PasswordChange,
 ): Promise<PasswordSet> {
   const { db, limiter, passwords, changes } = parts;

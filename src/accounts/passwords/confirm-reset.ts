@@ -1,37 +1,30 @@
-import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { NewWallet } from '../../custody/wallets/provider.ts';
-import { onlyRow, type Transaction, violates } from '../../kernel/db/database.ts';
-import { OutcomeUnknown } from '../../kernel/db/errors.ts';
+import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { recordAudit } from '../audit/record.ts';
 import { removeUnverifiedEmail } from '../emails/move-email.ts';
 import { accountErrors } from '../errors.ts';
-import { insertAccount } from '../insert-account.ts';
+import { insertAccount, withWallet } from '../insert-account.ts';
 import { revokeMostKeys } from '../keys/revoke-keys.ts';
-import type { WalletSource } from '../register.ts';
-import { type ChangePasswordParts, type PasswordSet, setPassword } from './change-password.ts';
+import type { AccountParts } from '../parts.ts';
+import { type PasswordSet, setPassword } from './change-password.ts';
 import { isTooCommon } from './common-passwords.ts';
 import { findResetToken, type ResetToken, useResetToken } from './reset-token.ts';
 
-export interface ResetConfirmation {
+interface ResetConfirmation {
   readonly token: string;
   readonly newPassword: string;
   readonly revokeKeys: boolean;
   readonly endWebhooks: boolean;
   /** The name of the new account, if one is created. */
-  readonly name: string | undefined;
+  readonly name?: string | undefined;
   readonly ip: string;
 }
 
-export interface ResetConfirmed extends PasswordSet {
+interface ResetConfirmed extends PasswordSet {
   readonly handle: string;
   readonly isNewAccount: boolean;
-}
-
-export interface ConfirmResetParts
-  extends Pick<ChangePasswordParts, 'db' | 'secrets' | 'passwords' | 'changes' | 'onKeysEnded'> {
-  readonly wallets: WalletSource;
 }
 
 interface Holder {
@@ -41,7 +34,7 @@ interface Holder {
 }
 
 /** Sets a new password with a mailed token. The token is checked again in the transaction that uses it. */
-export async function confirmReset(parts: ConfirmResetParts, confirmation: ResetConfirmation): Promise<ResetConfirmed> {
+export async function confirmReset(parts: AccountParts, confirmation: ResetConfirmation): Promise<ResetConfirmed> {
   const { db, secrets, passwords } = parts;
   const reset = await findResetToken(db, secrets, confirmation.token);
   if (reset === undefined) throw accountErrors.reset_token_invalid();
@@ -52,7 +45,7 @@ export async function confirmReset(parts: ConfirmResetParts, confirmation: Reset
   const passwordHash = await passwords.hash(confirmation.newPassword, networksOf(confirmation.ip).nearest);
   return reset.kind === 'reset'
     ? setAnew(parts, { ...confirmation, ...reset, passwordHash, handle: holder.handle })
-    : claimWithWallet(parts, { ...confirmation, ...reset, passwordHash });
+    : withWallet(parts, (tx, wallet) => claimEmail(tx, parts, { ...confirmation, ...reset, passwordHash, wallet }));
 }
 
 async function readHolder(db: Pick<Transaction, 'query'>, accountId: bigint): Promise<Holder> {
@@ -62,9 +55,10 @@ async function readHolder(db: Pick<Transaction, 'query'>, accountId: bigint): Pr
 type Confirmed = ResetConfirmation & ResetToken & { readonly passwordHash: string };
 
 async function setAnew(
-  { db, secrets, changes, onKeysEnded }: ConfirmResetParts,
+  parts: AccountParts,
   { accountId, handle, passwordHash, revokeKeys, endWebhooks, ip, ...reset }: Confirmed & { readonly handle: string },
 ): Promise<ResetConfirmed> {
+  const { db, secrets, changes } = parts;
   const by = { address: ip };
   const endedBefore = revokeKeys ? await revokeMostKeys(db, { accountId, by }) : 0;
   return changes.everywhere(accountId, async (tx) => {
@@ -72,36 +66,16 @@ async function setAnew(
     if (revokeKeys) await lockOwner(tx, accountId);
     await lockAccount(tx, accountId);
     if (!(await useResetToken(tx, secrets, { accountId, ...reset }))) throw accountErrors.reset_token_invalid();
-    const set = await setPassword(
-      tx,
-      { secrets, onKeysEnded },
-      { accountId, passwordHash, action: 'password.reset', by, revokeKeys, endWebhooks },
-    );
+    const password = { accountId, passwordHash, action: 'password.reset', by, revokeKeys, endWebhooks } as const;
+    const set = await setPassword(tx, parts, password);
     return { ...set, revokedKeys: endedBefore + set.revokedKeys, handle, isNewAccount: false };
   });
-}
-
-async function claimWithWallet(parts: ConfirmResetParts, claim: Confirmed): Promise<ResetConfirmed> {
-  const { db, wallets } = parts;
-  const wallet = await orUnavailable(wallets.createWallet({ chain: 'MATIC' }));
-  const attempt = () => db.transaction((tx) => claimEmail(tx, parts, { ...claim, wallet }));
-  try {
-    return await attempt().catch((error: unknown) => {
-      // One in 36^8 handles is taken: the next one will be free.
-      if (violates(error, 'accounts_handle_key')) return attempt();
-      throw error;
-    });
-  } catch (error) {
-    // With an unknown outcome the account may exist and own the wallet, so the wallet must not be reused.
-    if (!(error instanceof OutcomeUnknown)) await wallets.giveBack?.(wallet);
-    throw error;
-  }
 }
 
 /** Moves an unverified email to a new account in one commit. The old account keeps everything else. */
 async function claimEmail(
   tx: Transaction,
-  { secrets, wallets }: ConfirmResetParts,
+  { secrets, wallets }: AccountParts,
   claim: Confirmed & { readonly wallet: NewWallet },
 ): Promise<ResetConfirmed> {
   const { accountId: before, wallet, passwordHash, ip } = claim;
@@ -114,7 +88,7 @@ async function claimEmail(
   if (!(await removeUnverifiedEmail(tx, before, `to someone at ${ip}`)) || email === null)
     throw accountErrors.reset_token_invalid();
   const name = claim.name ?? email.slice(0, email.indexOf('@'));
-  const account = await insertAccount(tx, { email, name, passwordHash, wallet, provider: wallets.name });
+  const account = await insertAccount(tx, wallets.name, { email, name, passwordHash, wallet });
   if (account === undefined) throw new Error('an email was free and taken in one commit');
   await tx.query('UPDATE accounts SET email_verified_at = now() WHERE id = $1', [account.id]);
   await recordAudit(tx, { accountId: account.id, action: 'account.registered', by });

@@ -1,4 +1,3 @@
-/** How many delayed attempts may wait. */
 export interface DelayQueueLimits {
   readonly perLine: number;
   readonly perNetwork: number;

@@ -1,23 +1,12 @@
 import { z } from 'zod';
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Transaction } from '../../kernel/db/database.ts';
 import { defineJob, enqueue, handleJob, type JobHandler } from '../../kernel/jobs/define-job.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { type AuditEntry, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { countMessage } from '../messages/message-limits.ts';
 import { postMessage } from '../messages/outbox.ts';
+import type { AccountParts } from '../parts.ts';
 import { issueResetToken, type ResetToken, tokenMinutes } from './reset-token.ts';
-
-/** Limits on mailed reset tokens. 0 is unlimited, except for `perMailbox`. */
-export interface ResetLimits {
-  /** Requests per day (UTC) from one network, whether the email has an account or not. */
-  readonly perNetwork: number;
-  /** Per hour to one mailbox; beyond that, one every 15 minutes. */
-  readonly perMailbox: number;
-  /** Per day, to all mailboxes. */
-  readonly inAll: number;
-}
 
 /** Requested by a stranger from an address, or by the operator, who is not limited. */
 export const mailReset = defineJob({
@@ -26,13 +15,7 @@ export const mailReset = defineJob({
   maxAttempts: 8,
 });
 
-export interface MailResetParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly logger: Logger;
-  readonly publicUrl: () => string;
-  readonly resetLimits: ResetLimits;
-}
+export type MailResetParts = Pick<AccountParts, 'db' | 'secrets' | 'logger' | 'publicUrl' | 'resetLimits'>;
 
 type Asked = z.output<typeof mailReset.payload>;
 
@@ -121,12 +104,8 @@ export async function askReset(
   await db.transaction(async (tx) => {
     const over = await countMessage(tx, logger, limits, { kind: 'resets-asked', ip, target: email });
     if (over !== undefined) {
-      throw accountErrors.too_many_attempts(
-        'Your network has requested too many password resets today. Try again in an hour.',
-        {
-          headers: { 'Retry-After': '3600' },
-        },
-      );
+      const why = 'Your network has requested too many password resets today. Try again in an hour.';
+      throw accountErrors.too_many_attempts(why, { headers: { 'Retry-After': '3600' } });
     }
     await enqueue(tx, mailReset, { email, address: ip });
   });

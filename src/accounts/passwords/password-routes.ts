@@ -4,6 +4,9 @@ import { accountErrors } from '../errors.ts';
 import * as field from '../fields.ts';
 import { exampleWebhooks, keyWebhooks } from '../keys/key-routes.ts';
 import type { AccountParts } from '../parts.ts';
+import { changePassword } from './change-password.ts';
+import { confirmReset } from './confirm-reset.ts';
+import { askReset } from './mail-reset.ts';
 
 const revokeKeys = z
   .boolean()
@@ -22,12 +25,14 @@ const set = {
   webhooks: keyWebhooks,
 };
 
+const exampleSet = { changed: true as const, revokedKeys: 3, keysLeft: 0, webhooks: exampleWebhooks };
+
 const exampleToken = 'pwr_EXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXA';
 
 const asked =
   'If an account was registered with this email, an email with a reset token was sent. The token is valid for 30 minutes.';
 
-export function passwordRoutes({ changePassword, askReset, confirmReset }: AccountParts): Route[] {
+export function passwordRoutes(parts: AccountParts): Route[] {
   return [
     defineRoute(
       {
@@ -54,13 +59,13 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
           200: {
             description: 'The password was changed',
             schema: z.object(set),
-            example: { changed: true, revokedKeys: 3, keysLeft: 0, webhooks: exampleWebhooks },
+            example: exampleSet,
           },
         },
         errors: [accountErrors.wrong_password, accountErrors.password_too_common, accountErrors.too_many_attempts],
       },
       async ({ caller: { accountId, keyId }, ip, body }) => {
-        const done = await changePassword({ ...body, accountId, by: { keyId, address: ip } });
+        const done = await changePassword(parts, { ...body, accountId, by: { keyId, address: ip } });
         return ok({ changed: true, ...done });
       },
     ),
@@ -86,7 +91,7 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
         errors: [accountErrors.too_many_attempts],
       },
       async ({ body: { email }, ip }) => {
-        await askReset({ email, ip });
+        await askReset(parts, { email, ip });
         return ok({ asked: true, message: asked });
       },
     ),
@@ -119,22 +124,12 @@ export function passwordRoutes({ changePassword, askReset, confirmReset }: Accou
               handle: z.string().meta({ description: 'The handle of the account whose password was set.' }),
               isNewAccount: z.boolean().meta({ description: 'Whether this request created the account.' }),
             }),
-            example: {
-              changed: true,
-              revokedKeys: 3,
-              keysLeft: 0,
-              webhooks: exampleWebhooks,
-              handle: 'PA-7K2M9QXA',
-              isNewAccount: false,
-            },
+            example: { ...exampleSet, handle: 'PA-7K2M9QXA', isNewAccount: false },
           },
         },
         errors: [accountErrors.reset_token_invalid, accountErrors.password_too_common],
       },
-      async ({ body, ip }) => {
-        const done = await confirmReset({ ...body, name: body.name, ip });
-        return ok({ changed: true, ...done });
-      },
+      async ({ body, ip }) => ok({ changed: true, ...(await confirmReset(parts, { ...body, ip })) }),
     ),
   ];
 }

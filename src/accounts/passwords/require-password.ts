@@ -3,16 +3,18 @@ import { takeToday } from '../../kernel/daily-caps/take-today.ts';
 import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { networksOf } from '../../kernel/http/client-address.ts';
 import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
-import { type AuditActor, recordAudit } from '../audit/record.ts';
+import { type Client, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';
 
 const written = { limit: 20, windowMs: 3_600_000 };
 
-type RecordFailure = (failure: {
+interface Attempt {
   readonly accountId: bigint;
-  readonly by: AuditActor & { readonly address: string };
-}) => Promise<void>;
+  readonly by: Client;
+}
+
+type RecordFailure = (failure: Attempt) => Promise<void>;
 
 /**
  * Limited per network and hour, and per account and day, so that strangers can neither flood the owner's audit log nor
@@ -53,11 +55,7 @@ export interface ProvedAccount {
  */
 export async function requirePassword(
   { db, throttle, noteFailure }: PasswordGuard,
-  {
-    accountId,
-    password,
-    by,
-  }: { readonly accountId: bigint; readonly password: string; readonly by: AuditActor & { readonly address: string } },
+  { accountId, password, by }: Attempt & { readonly password: string },
 ): Promise<ProvedAccount> {
   const account = onlyRow(
     await db.query<ProvedAccount>(
@@ -73,12 +71,9 @@ export async function requirePassword(
 
 /** Refuses a request whose password was changed concurrently. Locks the account's row. */
 export async function requireSamePassword(tx: Transaction, accountId: bigint, hash: string): Promise<void> {
-  const { rowCount } = await tx.query('SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE', [
-    accountId,
-    hash,
-  ]);
-  if (rowCount !== 1)
-    throw accountErrors.wrong_password(
-      'Another request changed the password at the same time. Try again with the new password.',
-    );
+  const same = 'SELECT FROM accounts WHERE id = $1 AND password_hash = $2 FOR NO KEY UPDATE';
+  if ((await tx.query(same, [accountId, hash])).rowCount === 1) return;
+  throw accountErrors.wrong_password(
+    'Another request changed the password at the same time. Try again with the new password.',
+  );
 }

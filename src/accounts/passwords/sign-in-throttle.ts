@@ -4,6 +4,7 @@ import { networksOf } from '../../kernel/http/client-address.ts';
 import { applyRefusal, countRequest, limitsOfAddress } from '../../kernel/http/rate-limits.ts';
 import type { RateLimitDecision, RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import type { RateLimits } from '../../kernel/rate-limit/rate-limits.ts';
+import { setNewest } from '../../kernel/set-newest.ts';
 import { accountErrors } from '../errors.ts';
 import { createDelayQueue, type DelayQueueLimits } from './delay-queue.ts';
 import type { Passwords } from './passwords.ts';
@@ -12,23 +13,13 @@ const rememberedMs = 30 * 24 * 3_600_000;
 const mostRemembered = 50_000;
 
 /** Networks from which an account recently signed in successfully. A forgotten one costs its owner a short delay at most. */
-interface RecentNetworks {
-  remember(accountId: bigint, network: string): void;
-  has(accountId: bigint, network: string): boolean;
-}
-
-function createRecentNetworks(clock: Clock): RecentNetworks {
-  /** Oldest first. */
+function createRecentNetworks(clock: Clock) {
   const seen = new Map<string, number>();
   return {
-    remember(accountId, network) {
-      const place = `${accountId} ${network}`;
-      seen.delete(place);
-      seen.set(place, clock.now());
-      const [oldest] = seen.keys();
-      if (seen.size > mostRemembered && oldest !== undefined) seen.delete(oldest);
+    remember(accountId: bigint, network: string) {
+      setNewest(seen, `${accountId} ${network}`, clock.now(), mostRemembered);
     },
-    has(accountId, network) {
+    has(accountId: bigint, network: string) {
       const at = seen.get(`${accountId} ${network}`);
       return at !== undefined && at > clock.now() - rememberedMs;
     },

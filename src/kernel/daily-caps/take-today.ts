@@ -15,7 +15,6 @@ const today = "(now() AT TIME ZONE 'UTC')::date";
 interface Taking {
   readonly scope: string;
   readonly limit: number;
-  /** Defaults to 1. */
   readonly places?: number;
 }
 

@@ -45,17 +45,11 @@ export async function enqueue<Payload extends z.ZodType>(
   { delayMs = 0, key, unlessSooner = false }: EnqueueOptions = {},
 ): Promise<void> {
   if (unlessSooner && key !== undefined) await bringForward(tx, key, delayMs);
+  const mode = unlessSooner ? 'preserve_run_at' : 'replace';
   await tx.query(
     `SELECT graphile_worker.add_job($1, $2::json, max_attempts => $3, run_at => now() + make_interval(secs => $4),
         job_key => $5, job_key_mode => $6)`,
-    [
-      job.name,
-      JSON.stringify(payload),
-      job.maxAttempts,
-      delayMs / 1000,
-      key ?? null,
-      unlessSooner ? 'preserve_run_at' : 'replace',
-    ],
+    [job.name, JSON.stringify(payload), job.maxAttempts, delayMs / 1000, key, mode],
   );
 }
 

@@ -1,4 +1,4 @@
-import { BaseError, HttpRequestError, type RpcRequestError, TimeoutError } from 'viem';
+import { BaseError, HttpRequestError, TimeoutError } from 'viem';
 import type { Logger } from '../log/logger.ts';
 
 /** Logs an error once instead of on every retry, and again only when it changes or is resolved. */
@@ -53,16 +53,12 @@ export function wasRefusedByNode(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const http = error.walk((inner) => inner instanceof HttpRequestError) as HttpRequestError | null;
   if (http !== null) return http.status !== undefined && http.status >= 400 && http.status < 500 && http.status !== 429;
-  return error.walk((inner) => isRpcRequestError(inner)) !== null;
+  return error.walk((inner) => inner instanceof BaseError && inner.name === 'RpcRequestError') !== null;
 }
 
 /** A timeout may also mean that the block range was too wide. */
 export function wasTooSlow(error: unknown): boolean {
   return error instanceof BaseError && error.walk((inner) => inner instanceof TimeoutError) !== null;
-}
-
-function isRpcRequestError(error: unknown): error is RpcRequestError {
-  return error instanceof BaseError && error.name === 'RpcRequestError';
 }
 
 /** Exponential backoff with jitter. */

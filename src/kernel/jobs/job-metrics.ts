@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric.ts';
+import { defineMetrics, gauge, type MetricSource, mostCounted } from '../metrics/metric.ts';
 
 type Measure = 'ready' | 'running' | 'failing' | 'givenUp' | 'oldest';
 
@@ -8,11 +8,11 @@ export function jobMetrics(db: Queryable): MetricSource {
   return defineMetrics({
     name: 'jobs',
     metrics: {
-      paywright_jobs_ready: { type: 'gauge', help: 'Jobs that are due and wait for a slot.' },
-      paywright_jobs_oldest_ready_seconds: { type: 'gauge', help: 'How long the oldest due job has waited.' },
-      paywright_jobs_running: { type: 'gauge', help: 'Jobs that a process is running.' },
-      paywright_jobs_failing: { type: 'gauge', help: 'Jobs that have failed and will be retried.' },
-      paywright_jobs_given_up: { type: 'gauge', help: 'Jobs that have used up their attempts and are still stored.' },
+      paywright_jobs_ready: gauge('Jobs that are due and wait for a slot.'),
+      paywright_jobs_oldest_ready_seconds: gauge('How long the oldest due job has waited.'),
+      paywright_jobs_running: gauge('Jobs that a process is running.'),
+      paywright_jobs_failing: gauge('Jobs that have failed and will be retried.'),
+      paywright_jobs_given_up: gauge('Jobs that have used up their attempts and are still stored.'),
     },
     maxAgeMs: 10_000,
     async read() {

@@ -4,21 +4,10 @@ import { redactText } from './redact.ts';
 export type { Logger } from 'pino';
 
 /** Fields that are never logged, up to three levels deep. */
-const secretFields = [
-  'authorization',
-  'password',
-  'currentPassword',
-  'newPassword',
-  'token',
-  'apiKey',
-  'email',
-  'phone',
-  'code',
-  'secret',
-  'signature',
-  'to',
-  'text',
-];
+const secretFields =
+  'authorization password currentPassword newPassword token apiKey email phone code secret signature to text'.split(
+    ' ',
+  );
 
 const redactPaths = secretFields.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 

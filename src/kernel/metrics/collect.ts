@@ -2,7 +2,7 @@ import { type Clock, within } from '../clock.ts';
 import { describeError } from '../jobs/error-reporter.ts';
 import type { Logger } from '../log/logger.ts';
 import { refuseDuplicates } from '../refusal.ts';
-import type { MetricKind, MetricSource, Readings, Sample } from './metric.ts';
+import { gauge, type MetricKind, type MetricSource, type Readings, type Sample } from './metric.ts';
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -57,17 +57,14 @@ const usualMaxAgeMs = 5_000;
 const mayMiss = 3;
 
 const up = {
-  paywright_metrics_source_up: {
-    type: 'gauge',
-    help: 'Whether the metrics of this source could be read; 0 means that they are missing here.',
-  },
-} as const;
+  paywright_metrics_source_up: gauge(
+    'Whether the metrics of this source could be read; 0 means that they are missing here.',
+  ),
+};
 
 export function createCollector({ sources, clock, logger, patienceMs = 2_000 }: CollectorOptions): Collector {
-  refuseDuplicates(
-    'metric',
-    sources.flatMap(({ metrics }) => Object.keys(metrics)),
-  );
+  const names = sources.flatMap(({ metrics }) => Object.keys(metrics));
+  refuseDuplicates('metric', names);
   let stopped = false;
   const say = (source: string, trouble: string) => {
     // During shutdown sources are expected to fail.

@@ -33,6 +33,8 @@ export interface MetricKind {
   readonly help: string;
 }
 
+export const gauge = (help: string) => ({ type: 'gauge', help }) as const satisfies MetricKind;
+
 /** Labels have few values, which the code or the operator's settings define: never an id, an address or a key. */
 export interface Sample {
   readonly value: number;

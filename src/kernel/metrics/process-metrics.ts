@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { defineMetrics, type MetricSource, type Sample } from './metric.ts';
+import { defineMetrics, gauge, type MetricSource, type Sample } from './metric.ts';
 
 export interface CountedPool {
   readonly totalCount: number;
@@ -15,10 +15,10 @@ export function poolMetrics(pools: ReadonlyMap<string, CountedPool>): MetricSour
   return defineMetrics({
     name: 'pools',
     metrics: {
-      paywright_db_connections: { type: 'gauge', help: 'Connections to PostgreSQL that are open, by pool.' },
-      paywright_db_connections_idle: { type: 'gauge', help: 'Open connections that are idle, by pool.' },
-      paywright_db_connections_most: { type: 'gauge', help: 'The maximum size of the pool.' },
-      paywright_db_connections_awaited: { type: 'gauge', help: 'Callers that wait for a connection, by pool.' },
+      paywright_db_connections: gauge('Connections to PostgreSQL that are open, by pool.'),
+      paywright_db_connections_idle: gauge('Open connections that are idle, by pool.'),
+      paywright_db_connections_most: gauge('The maximum size of the pool.'),
+      paywright_db_connections_awaited: gauge('Callers that wait for a connection, by pool.'),
     },
     maxAgeMs: 0,
     read: () => ({
@@ -44,21 +44,12 @@ export function processMetrics(): MetricSource & { stop(): void } {
     name: 'process',
     metrics: {
       process_cpu_seconds_total: { type: 'counter', help: 'CPU time that this process has used.' },
-      process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory of this process.' },
-      process_start_time_seconds: { type: 'gauge', help: 'Start time of this process, in seconds since the epoch.' },
-      nodejs_heap_used_bytes: { type: 'gauge', help: 'JavaScript heap in use.' },
-      nodejs_eventloop_lag_p99_seconds: {
-        type: 'gauge',
-        help: '99th percentile of event loop delay since the last reading.',
-      },
-      nodejs_eventloop_lag_max_seconds: {
-        type: 'gauge',
-        help: 'Longest event loop delay since the last reading.',
-      },
-      nodejs_eventloop_utilization: {
-        type: 'gauge',
-        help: 'Share of time in which the event loop was busy since the last reading.',
-      },
+      process_resident_memory_bytes: gauge('Resident memory of this process.'),
+      process_start_time_seconds: gauge('Start time of this process, in seconds since the epoch.'),
+      nodejs_heap_used_bytes: gauge('JavaScript heap in use.'),
+      nodejs_eventloop_lag_p99_seconds: gauge('99th percentile of event loop delay since the last reading.'),
+      nodejs_eventloop_lag_max_seconds: gauge('Longest event loop delay since the last reading.'),
+      nodejs_eventloop_utilization: gauge('Share of time in which the event loop was busy since the last reading.'),
     },
     read() {
       const { user, system } = process.cpuUsage();

@@ -14,12 +14,7 @@ export interface DestinationRules {
 
 type Destination =
   | { readonly refusal: string }
-  | {
-      readonly refusal?: never;
-      readonly host: string;
-      readonly port: number;
-      readonly publicOnly: boolean;
-    };
+  | (HostAndPort & { readonly refusal?: never; readonly publicOnly: boolean });
 
 const publicPorts: ReadonlySet<number> = new Set([80, 443, 8443]);
 
@@ -80,10 +75,9 @@ export function checkUrl(text: string, rules: DestinationRules): CheckedUrl {
   if (!/^https?$/i.test(scheme)) return { refusal: 'The URL must begin with https://.' };
   if (text.includes('\\')) return { refusal: 'The URL must not contain a backslash.' };
   if (authority.includes('@')) return { refusal: 'The URL must not contain a user name or a password.' };
-  if (authority === '' || authority.includes('%') || parseUrl(text) === undefined)
-    return { refusal: 'The URL is not valid.' };
+  const url = parseUrl(text);
+  if (authority === '' || authority.includes('%') || url === undefined) return { refusal: 'The URL is not valid.' };
 
-  const url = new URL(text);
   if (url.href.length > longest) return { refusal: `The URL must not be longer than ${longest} characters.` };
   const written = authority.replace(/:\d*$/, '');
   if (isIPv4(url.hostname) && written !== url.hostname) {

@@ -46,13 +46,7 @@ const mostAddresses = 4;
  * Opens all outgoing connections. It resolves the name once, checks all addresses, and connects to one of exactly
  * these, so a second DNS response (rebinding) cannot redirect it.
  */
-export function createGuardedConnect({
-  rules,
-  lookup,
-  signal,
-  ca,
-  dial,
-}: GuardedConnectOptions): buildConnector.connector {
+export function createGuardedConnect({ rules, lookup, signal, ca, dial }: GuardedConnectOptions): Dial {
   const dialWithin = (timeout: number) =>
     dial ??
     buildConnector({

@@ -22,27 +22,24 @@ export function hostUnreachable(): OutgoingError {
   return new OutgoingError('unreachable', 'The host could not be reached.', { neverSent: true });
 }
 
-const unconnected = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'EADDRNOTAVAIL',
-  'EACCES',
-  'ENOTFOUND',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
+const unconnected = new Set(
+  `ECONNREFUSED EHOSTUNREACH EHOSTDOWN ENETUNREACH ENETDOWN EADDRNOTAVAIL EACCES ENOTFOUND UND_ERR_CONNECT_TIMEOUT`.split(
+    ' ',
+  ),
+);
+
+const closedEarly = 'The host closed the connection before it answered.';
+const untrustedSigner = "The host's certificate is not signed by a trusted authority.";
 
 const sentences: Readonly<Record<string, string>> = {
-  ECONNRESET: 'The host closed the connection before it answered.',
-  EPIPE: 'The host closed the connection before it answered.',
-  UND_ERR_SOCKET: 'The host closed the connection before it answered.',
+  ECONNRESET: closedEarly,
+  EPIPE: closedEarly,
+  UND_ERR_SOCKET: closedEarly,
   ERR_TLS_CERT_ALTNAME_INVALID: "The host's certificate is for another name.",
   CERT_HAS_EXPIRED: "The host's certificate has expired.",
   DEPTH_ZERO_SELF_SIGNED_CERT: "The host's certificate is self-signed.",
-  SELF_SIGNED_CERT_IN_CHAIN: "The host's certificate is not signed by a trusted authority.",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "The host's certificate is not signed by a trusted authority.",
+  SELF_SIGNED_CERT_IN_CHAIN: untrustedSigner,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedSigner,
 };
 
 /** Messages of the network library contain resolved addresses, so they are never passed on, not even as a cause. */

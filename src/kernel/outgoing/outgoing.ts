@@ -3,9 +3,8 @@ import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { monotonicClock } from '../clock.ts';
 import { checkUrl, type DestinationRules } from './check-url.ts';
-import { createDnsLookup, createGuardedConnect, type Dial, type Lookup } from './guarded-connect.ts';
+import { createDnsLookup, createGuardedConnect, type GuardedConnectOptions } from './guarded-connect.ts';
 import { OutgoingError, toOutgoingError } from './outgoing-error.ts';
-import type { HostAndPort } from './private-hosts.ts';
 
 export { OutgoingError } from './outgoing-error.ts';
 
@@ -43,53 +42,23 @@ export interface OutgoingAnswer {
   readonly durationMs: number;
 }
 
-export interface OutgoingOptions {
-  /** Only in the sandbox. */
-  readonly allowPrivateHosts: readonly HostAndPort[];
-  /** Hosts with a fixed destination that overrides DNS, such as a demo shop. */
-  readonly names?: ReadonlyMap<string, HostAndPort>;
-  /** Ports that no request may reach, such as those of the database and the local chains. */
-  readonly forbiddenPorts?: () => readonly number[];
-  readonly lookup?: Lookup;
-  /** Certificates to trust instead of the well-known ones. */
-  readonly ca?: string;
-  readonly dial?: Dial;
-}
+/** Only the sandbox allows private hosts and names. */
+export type OutgoingOptions = Pick<DestinationRules, 'allowPrivateHosts'> &
+  Partial<DestinationRules & Pick<GuardedConnectOptions, 'lookup' | 'ca' | 'dial'>>;
 
 /** Headers that a caller must not set, because they could change what the connection means. */
-const ownHeaders = new Set([
-  'host',
-  'connection',
-  'keep-alive',
-  'upgrade',
-  'expect',
-  'te',
-  'transfer-encoding',
-  'content-length',
-  'accept-encoding',
-]);
+const ownHeaders = new Set(
+  'host connection keep-alive upgrade expect te transfer-encoding content-length accept-encoding'.split(' '),
+);
 
 export function createOutgoing(options: OutgoingOptions): Outgoing {
-  const {
-    allowPrivateHosts,
-    names = new Map(),
-    forbiddenPorts = () => [],
-    lookup = createDnsLookup(),
-    ca,
-    dial,
-  } = options;
+  const { allowPrivateHosts, names = new Map(), forbiddenPorts = () => [], lookup = createDnsLookup() } = options;
   const rules: DestinationRules = { allowPrivateHosts, names, forbiddenPorts };
   const stopping = new AbortController();
   // Every connection that is being opened listens to this signal.
   setMaxListeners(0, stopping.signal);
   const agent = new Agent({
-    connect: createGuardedConnect({
-      rules,
-      lookup,
-      signal: stopping.signal,
-      ...(ca !== undefined && { ca }),
-      ...(dial && { dial }),
-    }),
+    connect: createGuardedConnect({ ...options, rules, lookup, signal: stopping.signal }),
     connections: 128,
     maxHeaderSize: 16_384,
     // A connection stays with the checked address, so it must not outlive the DNS response for long.

@@ -29,24 +29,17 @@ export interface HostAndPort {
 
 /** Reads ALLOW_PRIVATE_HOSTS: `host:port, …`. Returns undefined when an entry is not an exact host and port. */
 export function parsePrivateHosts(text: string): readonly HostAndPort[] | undefined {
-  const places: HostAndPort[] = [];
-  for (const part of text
-    .split(',')
-    .map((piece) => piece.trim())
-    .filter(Boolean)) {
-    const place = parsePlace(part);
-    if (place === undefined) return undefined;
-    places.push(place);
-  }
-  return places;
+  const parts = text.split(',').flatMap((part) => part.trim() || []);
+  const places = parts.flatMap((part) => parsePlace(part) ?? []);
+  return places.length === parts.length ? places : undefined;
 }
 
 function parsePlace(text: string): HostAndPort | undefined {
   const [, host = '', digits = ''] = /^(\[[0-9a-f:.]+\]|[0-9a-z_.-]+):([1-9]\d{0,4})$/i.exec(text) ?? [];
   const port = Number(digits);
   if (host === '' || port > 65_535 || host.endsWith('.')) return undefined;
-  if (parseUrl(`http://${host}:${port}/`) === undefined) return undefined;
-  const { hostname } = new URL(`http://${host}:${port}/`);
+  const hostname = parseUrl(`http://${host}:${port}/`)?.hostname;
+  if (hostname === undefined) return undefined;
   // Only the canonical spelling is accepted, so that 127.1 or 0177.0.0.1 cannot be misread.
   if (hostname !== host.toLowerCase() && !isIPv6(host.slice(1, -1))) return undefined;
   return { host: hostname, port };

@@ -3,7 +3,7 @@ import { type Database, onlyRow, type Queryable } from '../db/database.ts';
 import type { Feature } from '../feature.ts';
 import { defineJob, handleJob } from '../jobs/define-job.ts';
 import type { Schedule } from '../jobs/worker.ts';
-import { defineMetrics, type MetricSource, mostCounted } from '../metrics/metric.ts';
+import { defineMetrics, gauge, type MetricSource, mostCounted } from '../metrics/metric.ts';
 import { addSagaCommands, sagaDetails } from './commands.ts';
 import { activeStates, type Saga } from './define-saga.ts';
 import { isStuckSql, stuckBounds } from './list-sagas.ts';
@@ -73,9 +73,9 @@ export function sagaMetrics(db: Queryable, sagas: readonly Saga[]): MetricSource
   return defineMetrics({
     name: 'sagas',
     metrics: {
-      paywright_sagas_open: { type: 'gauge', help: 'Open sagas.' },
-      paywright_sagas_stuck: { type: 'gauge', help: 'Open sagas that have exceeded their time bound.' },
-      paywright_sagas_oldest_seconds: { type: 'gauge', help: 'The age of the oldest open saga.' },
+      paywright_sagas_open: gauge('Open sagas.'),
+      paywright_sagas_stuck: gauge('Open sagas that have exceeded their time bound.'),
+      paywright_sagas_oldest_seconds: gauge('The age of the oldest open saga.'),
     },
     maxAgeMs: 10_000,
     async read() {

@@ -51,27 +51,16 @@ export async function listOpenSagas(
     .slice(0, limit);
 }
 
-/** SQL: whether a row exceeds the bound of its state or of the whole saga. Each argument is a parameter or a number. */
-export function isStuckSql({
-  bounds,
-  within,
-  laterMs,
-}: {
-  /** The result of stuckBounds. */
-  readonly bounds: string;
-  /** The bound of the whole saga in milliseconds, or null. */
-  readonly within: string;
-  readonly laterMs: string;
-}): string {
+/**
+ * SQL: whether a row exceeds the bound of its state (the result of `stuckBounds`) or of the whole saga, in milliseconds
+ * or null. Each argument is a parameter or a number.
+ */
+export function isStuckSql({ bounds, within, laterMs }: Record<'bounds' | 'within' | 'laterMs', string>): string {
   const moment = `clock_timestamp() + make_interval(secs => ${laterMs}::float8 / 1000)`;
   return `(coalesce(status_since < ${moment} - make_interval(secs => (${bounds}::jsonb ->> status)::float8 / 1000), false)
     OR coalesce(created_at < ${moment} - make_interval(secs => ${within}::float8 / 1000), false))`;
 }
 
 export function stuckBounds({ states }: Saga): string {
-  return JSON.stringify(
-    Object.fromEntries(
-      Object.entries(states).flatMap(([name, { withinMs }]) => (withinMs === undefined ? [] : [[name, withinMs]])),
-    ),
-  );
+  return JSON.stringify(Object.fromEntries(Object.entries(states).map(([name, { withinMs }]) => [name, withinMs])));
 }

@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts';
 import { handleJob, type JobHandler } from '../jobs/define-job.ts';
 import { backOffMs, describeError } from '../jobs/error-reporter.ts';
 import type { Logger } from '../log/logger.ts';
+import { setNewest } from '../set-newest.ts';
 import { Ended } from './checkpoint.ts';
 import { activeStates, type Saga } from './define-saga.ts';
 import { createSagaTroubles } from './saga-trouble.ts';
@@ -85,10 +86,7 @@ export function createSagaRunner({ db, logger, handlers }: SagaRunnerParts): Sag
   function waitOut(id: string, error: unknown): SagaWait {
     if (error instanceof Ended) throw error;
     const failed = (failures.get(id) ?? 0) + 1;
-    failures.delete(id);
-    failures.set(id, failed);
-    const [oldest] = failures.keys();
-    if (failures.size > mostFailing && oldest !== undefined) failures.delete(oldest);
+    setNewest(failures, id, failed, mostFailing);
     const askedForMs = (error as { retryAfterMs?: number }).retryAfterMs ?? 0;
     return {
       lookAgainInMs: Math.max(askedForMs, backOffMs(failed, backOff)),

@@ -1,4 +1,5 @@
 import type { Logger } from '../log/logger.ts';
+import { setNewest } from '../set-newest.ts';
 
 /** The same trouble is logged again after this long without it. */
 const rememberedMs = 10 * 60_000;
@@ -17,12 +18,7 @@ export function createSagaTroubles(logger: Logger): SagaTroubles {
       const key = `${saga} ${lane} ${trouble}`;
       const now = performance.now();
       const before = metAt.get(key);
-      metAt.delete(key);
-      metAt.set(key, now);
-      for (const oldest of metAt.keys()) {
-        if (metAt.size <= mostRemembered) break;
-        metAt.delete(oldest);
-      }
+      setNewest(metAt, key, now, mostRemembered);
       if (before !== undefined && now - before < rememberedMs) return;
       logger.error({ saga, id, lane, trouble }, `a ${saga.replaceAll('_', ' ')} waits`);
     },

@@ -23,19 +23,17 @@ export interface HeldSecret {
   close(): Promise<void>;
 }
 
+interface HoldOptions {
+  readonly url: string;
+  readonly logger: Logger;
+  readonly fingerprint: Buffer;
+}
+
 /**
  * Tells a rotation that this process seals with a secret, by a shared lock on a dedicated connection. The lock ends
  * with the process and is taken again when only the connection is lost.
  */
-export async function holdSecret({
-  url,
-  logger,
-  fingerprint,
-}: {
-  readonly url: string;
-  readonly logger: Logger;
-  readonly fingerprint: Buffer;
-}): Promise<HeldSecret> {
+export async function holdSecret({ url, logger, fingerprint }: HoldOptions): Promise<HeldSecret> {
   let client: pg.Client | undefined;
   let stopped = false;
   let retired = false;
@@ -48,7 +46,7 @@ export async function holdSecret({
     try {
       await fresh.connect();
       const isShared = await tryShareLock(fresh, lockOfSecret(fingerprint));
-      if (isShared) retired = await isRetired(fresh);
+      if (isShared) retired = (await fresh.query(retiredSql, [fingerprint])).rowCount !== 0;
       // close() may have been called meanwhile.
       if (isShared && !stopped && client === undefined) client = fresh;
       return isShared;
@@ -62,11 +60,6 @@ export async function holdSecret({
     client = undefined;
     dead.end().catch(() => {});
     void hold();
-  }
-
-  async function isRetired(session: pg.Client): Promise<boolean> {
-    const { rows } = await session.query(retiredSql, [fingerprint]);
-    return rows.length > 0;
   }
 
   async function hold(): Promise<void> {

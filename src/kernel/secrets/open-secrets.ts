@@ -3,7 +3,7 @@ import type { Logger } from '../log/logger.ts';
 import { Refusal } from '../refusal.ts';
 import { holdSecret } from './hold-secret.ts';
 import type { Sealed } from './sealed.ts';
-import { createSecrets, fingerprintOf, type HashKeys, type Secrets } from './secrets.ts';
+import { createSecrets, fingerprintOf, type HashKeys, type Secrets, tryOpen } from './secrets.ts';
 
 interface KnownSecret {
   readonly fingerprint: Buffer;
@@ -20,8 +20,8 @@ export function isBeingReplaced({ retiredAt, resealedAt }: KnownSecret): boolean
 /** Newest first. */
 export async function listSecrets(db: Queryable): Promise<readonly KnownSecret[]> {
   const { rows } = await db.query<KnownSecret>(
-    `SELECT fingerprint, retired_at AS "retiredAt", resealed_at AS "resealedAt", sealed_hash_keys AS "sealedHashKeys"
-       FROM operator_secrets ORDER BY retired_at DESC NULLS FIRST`,
+    `SELECT fingerprint, retired_at, resealed_at, sealed_hash_keys FROM operator_secrets
+      ORDER BY retired_at DESC NULLS FIRST`,
   );
   return rows;
 }
@@ -117,24 +117,11 @@ async function recordFirst(db: Queryable, given: GivenSecrets, sealed: readonly 
       const { rows } = await db.query<{ sealed: Buffer }>(
         `SELECT ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`,
       );
-      if (rows[0] !== undefined && !opens(() => secrets.open(purpose, (rows[0] as { sealed: Buffer }).sealed))) {
-        throw wrongSecret();
-      }
+      if (rows.some(({ sealed: one }) => tryOpen(secrets, purpose, one) === undefined)) throw wrongSecret();
     }
   }
-  const standing = given.old ?? given.current;
-  await db.query('INSERT INTO operator_secrets (fingerprint) VALUES ($1) ON CONFLICT DO NOTHING', [
-    fingerprintOf(standing),
-  ]);
+  const standing = fingerprintOf(given.old ?? given.current);
+  await db.query('INSERT INTO operator_secrets (fingerprint) VALUES ($1) ON CONFLICT DO NOTHING', [standing]);
   // Another process may have recorded a different secret first.
   refuseWrong(await listSecrets(db), given);
-}
-
-function opens(open: () => unknown): boolean {
-  try {
-    open();
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.ts';
 import { lockOfSecret } from './hold-secret.ts';
 import { isBeingReplaced, listSecrets } from './open-secrets.ts';
 import type { Sealed, SealedColumn } from './sealed.ts';
-import { createSecrets, fingerprintOf, hashKeysOf, type SealPurpose, type Secrets } from './secrets.ts';
+import { createSecrets, fingerprintOf, hashKeysOf, type SealPurpose, type Secrets, tryOpen } from './secrets.ts';
 
 /** Rows per read. Each row is updated on its own, so no locks pile up. */
 const pageSize = 500;
@@ -65,14 +65,6 @@ async function resealRow({ db, purpose, old, fresh }: Resealing, place: SealedCo
     ...row.key,
   ]);
   return true;
-}
-
-function tryOpen(secrets: Secrets, purpose: SealPurpose, sealed: Buffer): string | undefined {
-  try {
-    return secrets.open(purpose, sealed);
-  } catch {
-    return undefined;
-  }
 }
 
 export interface RotateOptions {

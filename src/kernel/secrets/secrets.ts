@@ -99,6 +99,15 @@ export function createSecrets(secret: string, { others = [], former = [] }: Othe
   };
 }
 
+/** Undefined where the data was sealed with another secret. */
+export function tryOpen(secrets: Pick<Secrets, 'open'>, purpose: SealPurpose, sealed: Buffer): string | undefined {
+  try {
+    return secrets.open(purpose, sealed);
+  } catch {
+    return undefined;
+  }
+}
+
 /** What must stay known of a replaced secret in order to recognise its hashes. */
 export function hashKeysOf(secret: string): HashKeys {
   const keys = hashPurposes.map((purpose) => [purpose, derive(secret, purpose).toString('hex')]);

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Networks, tokenOf } from '../../chains/network.ts';
+import type { Database } from '../../kernel/db/database.ts';
 import { clientAddress } from '../../kernel/http/client-address.ts';
 import type { Route } from '../../kernel/http/define-route.ts';
 import { defineStream } from '../../kernel/http/define-stream.ts';
@@ -8,17 +9,19 @@ import { createEventStreams } from '../../kernel/http/event-streams.ts';
 import { parseQuery } from '../../kernel/http/parse-query.ts';
 import { toProblem } from '../../kernel/http/send-problem.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { chains } from '../../money/catalogue.ts';
 import { type OnRamp, OnRampTrouble } from '../../payments/funding/on-ramp.ts';
 import {
   beginPurchase,
+  createLinkFollower,
   type FundingPageView,
-  type LinkFollower,
+  findFundingPage,
   sellersFor,
 } from '../../payments/funding/page-view.ts';
 import { livePolicy } from '../content-policy.ts';
 import type { Html } from '../html.ts';
-import type { PageContext } from '../layout.ts';
+import { type PageContext, sendPrivate } from '../layout.ts';
 import { buyMain, buyPage, errorPage, missingPage, returnPage, titleOf } from './buy-page.ts';
 import { announcement, type BuyView, phaseOf, progress } from './progress.ts';
 
@@ -96,13 +99,16 @@ export interface BuyPageParts {
   readonly networks: Networks;
   readonly onRamps: readonly OnRamp[];
   readonly logger: Logger;
-  readonly find: (token: string) => Promise<FundingPageView | undefined>;
-  readonly follower: LinkFollower;
+  readonly db: Database;
+  readonly secrets: Secrets;
 }
+
+const sendPage = (reply: FastifyReply, page: Html) => sendPrivate(reply, page, livePolicy);
 
 /** The page of a funding link, its event stream, and the redirects to a card company and back. */
 export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
-  const { context, publicUrl, networks, onRamps, logger, find, follower } = parts;
+  const { context, publicUrl, networks, onRamps, logger, db, secrets } = parts;
+  const follower = createLinkFollower({ db });
   const streams = createEventStreams({ logger, publicUrl });
   const path = (name: string, token: string) => `${context().base}${name}?token=${token}`;
 
@@ -120,7 +126,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
   /** An invalid token is treated like an unknown link. */
   async function findByRequest({ url }: FastifyRequest): Promise<{ link: FundingPageView; token: string } | undefined> {
     const token = tokenIn(url);
-    const link = token && (await find(token));
+    const link = token && (await findFundingPage(db, secrets, token));
     return link ? { link, token } : undefined;
   }
 
@@ -130,20 +136,20 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
     scope.setErrorHandler((error, request, reply) => {
       const { status, extras } = toProblem(error);
       if (status >= 500) logger.error({ err: error, requestId: request.id }, 'a page failed');
-      return send(reply.code(status).headers(extras.headers ?? {}), errorPage(context(), undefined));
+      return sendPage(reply.code(status).headers(extras.headers ?? {}), errorPage(context(), undefined));
     });
 
     scope.get('/buy', async (request, reply) => {
       const found = await findByRequest(request);
-      if (found === undefined) return send(reply.code(404), missingPage(context()));
+      if (found === undefined) return sendPage(reply.code(404), missingPage(context()));
       const { link, token } = found;
       const page = buyPage(viewOf(link, token), path('/buy/events', token));
-      return send(reply.code(link.status === 'expired' ? 410 : 200), page);
+      return sendPage(reply.code(link.status === 'expired' ? 410 : 200), page);
     });
 
     scope.get('/buy/events', async (request, reply) => {
       const found = await findByRequest(request);
-      if (found === undefined) return send(reply.code(404), missingPage(context()));
+      if (found === undefined) return sendPage(reply.code(404), missingPage(context()));
       const { link, token } = found;
       const route = linkStream(
         (signal) => follower.follow(link.id, signal),
@@ -154,7 +160,7 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
 
     scope.get<{ Params: { name: string } }>('/buy/card/:name', async (request, reply) => {
       const found = await findByRequest(request);
-      if (found === undefined) return send(reply.code(404), missingPage(context()));
+      if (found === undefined) return sendPage(reply.code(404), missingPage(context()));
       const { link, token } = found;
       const seller = sellersFor(onRamps, link).find(({ name }) => name === request.params.name);
       // The page itself says that the link is paid or has expired.
@@ -166,13 +172,13 @@ export function addBuyPages(app: FastifyInstance, parts: BuyPageParts): void {
       } catch (error) {
         if (!(error instanceof OnRampTrouble)) throw error;
         logger.warn({ provider: seller.name, trouble: error.message }, 'a card payment cannot start');
-        return send(reply.code(503), errorPage(context(), path('/buy', token)));
+        return sendPage(reply.code(503), errorPage(context(), path('/buy', token)));
       }
     });
 
     scope.get('/buy/return', async (request, reply) => {
       const token = readToken(request.headers.cookie);
-      if (token === undefined) return send(reply, returnPage(context()));
+      if (token === undefined) return sendPage(reply, returnPage(context()));
       return reply.header('Set-Cookie', forgetToken(context().base)).redirect(path('/buy', token), 303);
     });
   });
@@ -185,15 +191,4 @@ function tokenIn(url: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function send(reply: FastifyReply, page: Html): FastifyReply {
-  return reply
-    .headers({
-      'Content-Security-Policy': livePolicy,
-      'Cache-Control': 'no-store',
-      'X-Robots-Tag': 'noindex, nofollow',
-    })
-    .type('text/html; charset=utf-8')
-    .send(page.toString());
 }

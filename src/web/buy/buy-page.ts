@@ -1,15 +1,17 @@
 import { chains } from '../../money/catalogue.ts';
 import { amountText, dateTimeText, timeOfDay } from '../format.ts';
 import { type Html, html } from '../html.ts';
-import { layout, type PageContext } from '../layout.ts';
+import { layout, type PageContext, sayingPage } from '../layout.ts';
 import { paymentOptions } from './payment-options.ts';
 import { announcement, type BuyView, phaseOf, progress, remarks } from './progress.ts';
 
 /** The page of a funding link. `eventsHref` is the event stream that updates it. */
 export function buyPage(view: BuyView, eventsHref: string): Html {
   const { link, context } = view;
-  return frame(
+  return layout(
     {
+      ...frame,
+      unlisted: true,
       title: titleOf(view),
       description: `Add money to the account of ${link.name} (${link.handle}).`,
       body: html`
@@ -90,58 +92,19 @@ ${said.map((remark) => html`<p class="remark">${remark}</p>`)}
 }
 
 export function missingPage(context: PageContext): Html {
-  return sayingPage(
-    {
-      title: 'Link not found',
-      heading: 'Link not found',
-      text: html`The link may be incomplete. Ask the sender for the full link or for a new one.`,
-    },
-    context,
-  );
+  const text = 'The link may be incomplete. Ask the sender for the full link or for a new one.';
+  return sayingPage({ ...frame, heading: 'Link not found', text }, context);
 }
 
 /** For a browser that returns from the card company without the cookie that names the link. */
 export function returnPage(context: PageContext): Html {
-  return sayingPage(
-    {
-      title: 'Back from the card company',
-      heading: 'You are back',
-      text: html`Your payment is added to the balance automatically. To follow it, open the funding link again.`,
-    },
-    context,
-  );
+  const text = 'Your payment is added to the balance automatically. To follow it, open the funding link again.';
+  return sayingPage({ ...frame, title: 'Back from the card company', heading: 'You are back', text }, context);
 }
 
 export function errorPage(context: PageContext, back: string | undefined): Html {
-  return sayingPage(
-    {
-      title: 'Something went wrong',
-      heading: 'Something went wrong',
-      text: html`The service could not do this just now. Nothing was charged, and a payment that you have already made is safe. ${back === undefined ? html`<a href="">Try again</a> in a moment.` : html`<a href="${back}">Go back</a> and try again in a moment, or pay the other way.`}`,
-    },
-    context,
-  );
+  const text = html`The service could not do this just now. Nothing was charged, and a payment that you have already made is safe. ${back === undefined ? html`<a href="">Try again</a> in a moment.` : html`<a href="${back}">Go back</a> and try again in a moment, or pay the other way.`}`;
+  return sayingPage({ ...frame, heading: 'Something went wrong', text }, context);
 }
 
-interface Saying {
-  readonly title: string;
-  readonly heading: string;
-  readonly text: Html;
-}
-
-function sayingPage({ title, heading, text }: Saying, context: PageContext): Html {
-  const body = html`
-<main id="main">
-<section class="missing"><h1>${heading}</h1>
-<p class="lead">${text}</p></section>
-</main>`;
-  return frame({ title, description: heading, body }, context);
-}
-
-function frame(
-  page: { readonly title: string; readonly description: string; readonly body: Html },
-  context: PageContext,
-): Html {
-  const styles = ['invoice.css', 'buy.css'];
-  return layout({ ...page, name: 'buy', styles, scripts: ['buy.js'], unlisted: true, plain: true }, context);
-}
+const frame = { name: 'buy', styles: ['invoice.css', 'buy.css'], scripts: ['buy.js'], plain: true } as const;

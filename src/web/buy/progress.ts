@@ -21,17 +21,16 @@ interface Seller {
 
 type Phase = 'paying' | 'waiting' | 'over';
 
+const phases: Readonly<Record<FundingPageView['status'], Phase>> = {
+  open: 'paying',
+  seen: 'waiting',
+  confirmed: 'waiting',
+  completed: 'over',
+  expired: 'over',
+};
+
 export function phaseOf({ status }: FundingPageView): Phase {
-  switch (status) {
-    case 'open':
-      return 'paying';
-    case 'seen':
-    case 'confirmed':
-      return 'waiting';
-    case 'completed':
-    case 'expired':
-      return 'over';
-  }
+  return phases[status];
 }
 
 /** The part of the page that the stream updates. */

@@ -1,40 +1,13 @@
 import { httpErrors } from '../../kernel/http/errors.ts';
-import type { OpenApiDocument, OpenApiOperation, StatePicture } from '../../kernel/http/openapi.ts';
+import type { OpenApiDocument, OpenApiOperation } from '../../kernel/http/openapi.ts';
 import { type JsonSchema, type Resolve, resolveWithin } from './schema.ts';
 
 /** The OpenAPI document in reading order. */
-export interface Reference {
-  readonly title: string;
-  readonly version: string;
-  readonly description: string;
-  readonly baseUrl: string;
-  readonly chapters: readonly Chapter[];
-  readonly errors: readonly ErrorEntry[];
-}
-
-export interface Chapter {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly states: StatePicture | undefined;
-  readonly operations: readonly Operation[];
-}
-
-export interface Operation {
-  readonly id: string;
-  readonly method: string;
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string | undefined;
-  readonly needsKey: boolean;
-  readonly scope: string | undefined;
-  /** The scope of a key that is optional for this operation. */
-  readonly scopeOfKey: string | undefined;
-  readonly parameters: readonly Parameter[];
-  readonly body: Content | undefined;
-  readonly answers: readonly Answer[];
-  readonly errors: readonly ErrorFacts[];
-}
+export type Reference = ReturnType<typeof readDocument>;
+export type Chapter = ReturnType<typeof chaptersOf>[number];
+export type Operation = ReturnType<typeof readOperation>;
+export type Answer = Operation['answers'][number];
+export type ErrorEntry = ReturnType<typeof errorsOf>[number];
 
 export interface Parameter {
   readonly name: string;
@@ -52,12 +25,6 @@ export interface Content {
   readonly resolve: Resolve;
 }
 
-export interface Answer {
-  readonly status: string;
-  readonly description: string;
-  readonly content: Content | undefined;
-}
-
 interface ErrorFacts {
   readonly code: string;
   readonly status: number;
@@ -65,22 +32,18 @@ interface ErrorFacts {
   readonly detail: string;
 }
 
-export interface ErrorEntry extends ErrorFacts {
-  readonly operations: readonly Operation[];
-}
-
 const problemType = 'application/problem+json';
 
 /** The server returns these for unknown paths and methods, so no operation declares them. */
 const serverErrors: readonly ErrorFacts[] = [httpErrors.not_found, httpErrors.method_not_allowed];
 
-export function readDocument(document: OpenApiDocument): Reference {
+export function readDocument(document: OpenApiDocument) {
   const { title, version, description } = document.info;
   const [server] = (document['servers'] ?? []) as readonly { readonly url: string }[];
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       tag: operation.tags[0] ?? 'Other',
-      operation: readOperation({ method, path, operation, document }),
+      operation: readOperation(document, path, method, operation),
     })),
   );
   const chapters = chaptersOf(document, operations);
@@ -92,7 +55,7 @@ export function readDocument(document: OpenApiDocument): Reference {
 function chaptersOf(
   document: OpenApiDocument,
   operations: readonly { readonly tag: string; readonly operation: Operation }[],
-): Chapter[] {
+) {
   const described = new Map(document.tags.map((tag) => [tag.name, tag]));
   const names = [...new Set([...described.keys(), ...operations.map(({ tag }) => tag)])];
   return names
@@ -106,14 +69,7 @@ function chaptersOf(
     .filter((chapter) => chapter.operations.length > 0);
 }
 
-interface Located {
-  readonly method: string;
-  readonly path: string;
-  readonly operation: OpenApiOperation;
-  readonly document: OpenApiDocument;
-}
-
-function readOperation({ method, path, operation, document }: Located): Operation {
+function readOperation(document: OpenApiDocument, path: string, method: string, operation: OpenApiOperation) {
   const responses = Object.entries(operation.responses);
   return {
     id: operation.operationId,
@@ -123,6 +79,7 @@ function readOperation({ method, path, operation, document }: Located): Operatio
     description: operation.description,
     needsKey: ((operation['security'] ?? []) as readonly unknown[]).length > 0,
     scope: operation['x-scope'],
+    // The scope of a key that is optional for this operation.
     scopeOfKey: operation['x-scope-of-key'],
     parameters: operation.parameters as unknown as readonly Parameter[],
     body: readContent(operation.requestBody, document),
@@ -165,7 +122,7 @@ function readErrors(response: Json): ErrorFacts[] {
 }
 
 /** Each code once, sorted by status and name. */
-function errorsOf(operations: readonly Operation[]): ErrorEntry[] {
+function errorsOf(operations: readonly Operation[]) {
   const facts = new Map<string, ErrorFacts>();
   for (const error of [...serverErrors, ...operations.flatMap((operation) => operation.errors)]) {
     if (!facts.has(error.code)) facts.set(error.code, error);

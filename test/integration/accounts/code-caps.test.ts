@@ -21,7 +21,7 @@ function startProcess(limits: Partial<CodeLimits>) {
     limiter: createMemoryLimiter(systemClock),
     logger: createLogger('warn', { write: (line: string) => void log.push(line) }),
     codeLimits: { mails: none, sms: none, ...limits },
-    automatic: false,
+    autoVerify: false,
   });
   return { verification, log };
 }

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Passwords } from '../../../src/accounts/passwords/passwords.ts';
-import { createRegister } from '../../../src/accounts/register.ts';
+import { register as registerAt } from '../../../src/accounts/register.ts';
 import type { Verification } from '../../../src/accounts/verification.ts';
 import { ProviderError } from '../../../src/custody/wallets/provider.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
@@ -57,31 +57,30 @@ describe('by itself', () => {
   const wallets = { made: 0, givenBack: 0, away: false };
 
   /** One instance of several. */
-  const instance = () =>
-    createRegister({
-      db: service.database.db,
-      secrets: createSecrets('s'.repeat(32)),
-      passwords: { hash: async () => 'a hash' } as unknown as Passwords,
-      throttle: { admitRegistration: async () => {}, matches: async () => true },
-      verification: { beginIfPossible: async () => ({ isVerified: true }) } as unknown as Verification,
-      noteFailure: async () => {},
-      idleMs: Number.POSITIVE_INFINITY,
-      logger: createLogger('silent'),
-      registrationsPerNetwork: 3,
-      wallets: {
-        name: 'keys',
-        async createWallet() {
-          if (wallets.away) throw new ProviderError('It is away.', { retryable: true, code: 'provider_busy' });
-          wallets.made++;
-          return { address: `0x${randomBytes(20).toString('hex')}`, ref: randomUUID() };
-        },
-        async giveBack() {
-          wallets.givenBack++;
-        },
+  const instance = () => ({
+    db: service.database.db,
+    secrets: createSecrets('s'.repeat(32)),
+    passwords: { hash: async () => 'a hash' } as unknown as Passwords,
+    throttle: { admitRegistration: async () => {}, matches: async () => true },
+    verification: { beginIfPossible: async () => ({ isVerified: true }) } as unknown as Verification,
+    noteFailure: async () => {},
+    idleMs: Number.POSITIVE_INFINITY,
+    logger: createLogger('silent'),
+    registrationsPerNetwork: 3,
+    wallets: {
+      name: 'keys' as const,
+      async createWallet() {
+        if (wallets.away) throw new ProviderError('It is away.', { retryable: true, code: 'provider_busy' });
+        wallets.made++;
+        return { address: `0x${randomBytes(20).toString('hex')}` as const, ref: randomUUID() };
       },
-    });
+      async giveBack() {
+        wallets.givenBack++;
+      },
+    },
+  });
   const go = (own: ReturnType<typeof instance>, email: string, ip: string, tier?: 'pro' | 'enterprise') =>
-    own({ email, password: 'correct horse', name: 'Ada', ip, caller: tier && { tier } }).then(
+    registerAt(own, { email, password: 'correct horse', name: 'Ada', ip, caller: tier && { tier } }).then(
       () => 'made',
       (error: { code?: string }) => error.code,
     );
