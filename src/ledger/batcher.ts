@@ -93,6 +93,8 @@ interface Waiting {
 
 export interface Batcher {
   post(posting: Posting): Promise<Outcome>;
+  /** How many postings wait or are being posted. */
+  readonly unanswered: number;
   stop(): Promise<void>;
 }
 
@@ -121,6 +123,7 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
   const limits = { ...defaultLimits, ...given };
   let waiting: Waiting[] = [];
   let inFlight = 0;
+  let leaving = 0;
   let scheduled = false;
   let lastSize = 0;
   let stopped = false;
@@ -143,9 +146,11 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
   function leave(): void {
     const batch = takeBatch();
     inFlight++;
+    leaving += batch.length;
     lastSize = batch.length;
     void answer(batch).finally(() => {
       inFlight--;
+      leaving -= batch.length;
       schedule();
       if (waiting.length === 0 && inFlight === 0) onIdle();
     });
@@ -241,6 +246,9 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
         waiting.push({ posting, resolve, reject });
         schedule();
       });
+    },
+    get unanswered() {
+      return waiting.length + leaving;
     },
     async stop() {
       stopped = true;

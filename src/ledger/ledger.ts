@@ -17,6 +17,8 @@ export interface Ledger {
    * from here to the commit. A refused posting writes nothing; the caller decides whether to go on.
    */
   postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]>;
+  /** Whether many requests wait for their postings, so that work without anyone waiting should step back. */
+  readonly isBusy: boolean;
   /** Accepts no more postings, and returns when all accepted ones are answered. */
   stop(): Promise<void>;
 }
@@ -26,6 +28,9 @@ export interface Ledger {
  * and a statement ends before its callers give up waiting.
  */
 export const postingLimits = { statementMs: 12_000, lockMs: 12_000 } as const;
+
+/** A service that has time to spare answers sooner than this many can gather. */
+const busyFrom = 16;
 
 export interface LedgerOptions {
   /**
@@ -61,6 +66,9 @@ export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Le
         if (outcome instanceof LedgerUnavailable) throw outcome;
         return outcome;
       });
+    },
+    get isBusy() {
+      return batcher.unanswered >= busyFrom;
     },
     stop: () => batcher.stop(),
   };

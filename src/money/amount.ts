@@ -42,17 +42,19 @@ export function toDecimalText({ asset, atomic }: Amount): string {
   return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** Every decimal number with this many significant digits survives the way through a double. */
-const exactDigits = 15;
+/** Every decimal number with at most fifteen significant digits survives the way through a double. */
+const surelyExact = 10n ** 15n;
 
 /**
  * A JSON number that reads back as exactly this amount. Up to fifteen significant digits that always holds: every
  * amount of a six-decimal asset below a billion. Throws instead of rounding; send such an amount as text.
  */
 export function toJsonNumber(amount: Amount): number {
+  const { asset, atomic } = amount;
+  // Both are exact, so their quotient is the double nearest to the amount.
+  if (atomic < surelyExact && atomic > -surelyExact) return Number(atomic) / 10 ** assets[asset].decimals;
   const text = toDecimalText(amount);
-  const significant = text.replace(/[-.]/g, '').replace(/^0+/, '');
-  if (significant.length > exactDigits && text !== expandExponent(String(Number(text)))) {
+  if (text !== expandExponent(String(Number(text)))) {
     throw new RangeError(`${text} ${amount.asset} has no exact JSON number`);
   }
   return Number(text);

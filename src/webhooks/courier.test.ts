@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Claimed, DueWebhook } from './claim.ts';
 import { createCourier, laneSlots } from './courier.ts';
 import type { Attempted } from './recorder.ts';
@@ -30,6 +30,7 @@ function open() {
   const underWay = new Map<string, (durationMs: number) => void>();
   const returned: string[] = [];
   const clock = { ms: 0, now: () => clock.ms };
+  const api = { isBusy: false };
   const courier = createCourier({
     attempt: (_webhook, delivery) =>
       new Promise<Attempted>((resolve) => {
@@ -41,6 +42,7 @@ function open() {
     onResult: () => {},
     onReturn: ({ id }) => void returned.push(id),
     onRoom: () => {},
+    isBusy: () => api.isBusy,
     patienceMs: 1_000,
     clock,
   });
@@ -57,7 +59,7 @@ function open() {
   };
   const running = (id: string) => [...underWay.keys()].filter((delivery) => delivery.startsWith(`${id}-`)).length;
   const room = (id: string) => courier.plan([webhook(id)])[0]?.most ?? 0;
-  return { courier, clock, returned, give, finish, running, room, settle };
+  return { courier, clock, api, returned, give, finish, running, room, settle };
 }
 
 it('begins with few requests, and has more under way for a receiver that is quick', async () => {
@@ -74,6 +76,26 @@ it('begins with few requests, and has more under way for a receiver that is quic
   expect(room('a')).toBe(128);
   await give('a', 128);
   expect(running('a')).toBe(32);
+});
+
+it('begins one attempt at a time while the API is busy, and goes on at full speed afterwards', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { api, give, running, settle } = open();
+  const receivers = Array.from({ length: 10 }, (_, index) => `r${index}`);
+  const begun = () => receivers.reduce((sum, id) => sum + running(id), 0);
+  api.isBusy = true;
+  for (const id of receivers) await give(id, 4);
+  expect(begun()).toBe(0);
+  for (let pause = 1; pause <= 3; pause++) {
+    vi.runOnlyPendingTimers();
+    await settle();
+    expect(begun()).toBe(pause);
+  }
+  api.isBusy = false;
+  vi.runOnlyPendingTimers();
+  await settle();
+  expect(begun()).toBe(40);
 });
 
 it('lets slow receivers take slots from one another only', async () => {

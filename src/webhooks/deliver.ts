@@ -6,6 +6,7 @@ import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import type { EventType } from '../ledger/event-types.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { attemptDelivery } from './attempt.ts';
 import { claimDeliveries, closeDeliveries, type DueWebhook, findDueWebhooks, releaseClaims } from './claim.ts';
 import { createCourier } from './courier.ts';
@@ -19,6 +20,7 @@ export interface DeliveryOptions {
   readonly outgoing: Outgoing;
   readonly logger: Logger;
   readonly events: readonly EventType[];
+  readonly ledger: Pick<Ledger, 'isBusy'>;
   readonly retrySeconds: RetrySeconds;
   readonly checkpoint?: Checkpoint;
   readonly timeoutMs?: number;
@@ -42,7 +44,7 @@ const mostUnrecorded = 2_000;
  * this at once.
  */
 export function startDeliveries(options: DeliveryOptions): Deliveries {
-  const { db, secrets, outgoing, logger, events, retrySeconds, checkpoint = noCheckpoint } = options;
+  const { db, secrets, outgoing, ledger, logger, events, retrySeconds, checkpoint = noCheckpoint } = options;
   const { timeoutMs = 10_000, leaseMs = 30_000 } = options;
 
   const recorder = createRecorder({
@@ -60,6 +62,7 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
     },
     onReturn: (delivery) => void releaseClaims(db, [delivery]).catch(() => {}),
     onRoom: () => claims.wake(),
+    isBusy: () => ledger.isBusy,
     patienceMs: Math.max(0, leaseMs - timeoutMs - recordMs),
     clock: monotonicClock,
   });

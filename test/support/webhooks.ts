@@ -81,6 +81,7 @@ export function useWebhooks(): WebhookWorld {
         outgoing,
         logger,
         events: transferEvents,
+        ledger,
         retrySeconds: [0.2, 0.4, 0.8],
         ...options,
       });
