@@ -37,6 +37,28 @@ describe('the batcher', () => {
     expect(await spendable(ada)).toBe(9_700n);
   });
 
+  it('sends a posting at once that follows a lone one, and gathers again when there are several', async () => {
+    const [ada, bob] = await twoFunded();
+    const sizes: number[] = [];
+    const quick = createLedger({ db, logger, onBatch: ({ postings }) => void sizes.push(postings) });
+    const post = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => quick.post(transfer(ada, bob, 1n))));
+    await post(1);
+    await post(3);
+    await post(3);
+    expect(sizes.toSorted()).toEqual([1, 1, 2, 3]);
+    expect(await spendable(ada)).toBe(9_993n);
+    await quick.stop();
+  });
+
+  it('is busy while many wait, and no longer', async () => {
+    const [ada, bob] = await twoFunded();
+    const posting = Array.from({ length: 16 }, () => ledger.post(transfer(ada, bob, 1n)));
+    expect(ledger.isBusy).toBe(true);
+    await Promise.all(posting);
+    expect(ledger.isBusy).toBe(false);
+  });
+
   it('refuses what is too much instead of letting it pile up', async () => {
     const [ada, bob] = await twoFunded();
     const small = createLedger({ db, logger, limits: { waiting: 10, batchesInFlight: 1 } });
