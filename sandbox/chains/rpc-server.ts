@@ -46,8 +46,6 @@ export async function startRpcServer({ chains, attestations, port, logger }: Rpc
       else response.destroy();
     });
   });
-  // Keeps idle client connections usable.
-  server.keepAliveTimeout = 120_000;
   return {
     port: await listenLocally(server, port),
     stop(): Promise<void> {
