@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { houseAccount, userAccount } from '../src/ledger/account-id.ts';
 import { encodeBatch } from '../src/ledger/encode-batch.ts';
-import { postSql } from '../src/ledger/post-batch.ts';
+import { postCall } from '../src/ledger/post-batch.ts';
 import type { Posting } from '../src/ledger/posting.ts';
 import { amountOf } from '../src/money/amount.ts';
 import { cpuPerThing } from './cpu.ts';
@@ -28,7 +28,7 @@ export async function measurePostingFunction(options: PostingFunctionOptions): P
     const postings = Array.from({ length: batchSize }, () => randomTransfer(owners));
     const { values } = encodeBatch(postings, isKnown);
     const started = performance.now();
-    const { rows } = await client.query<{ outcomes: string }>({ name: 'post', text: postSql, values });
+    const { rows } = await client.query<{ outcomes: string }>({ ...postCall, values });
     const tookMs = performance.now() - started;
     if (rows[0]?.outcomes !== 'P'.repeat(batchSize)) throw new Error(`refused: ${rows[0]?.outcomes}`);
     return tookMs;

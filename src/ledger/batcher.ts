@@ -5,7 +5,7 @@ import type { Logger } from '../kernel/log/logger.ts';
 import { createHistogram, defineMetrics, type MetricSource } from '../kernel/metrics/metric.ts';
 import type { AccountId } from './account-id.ts';
 import { LedgerBusy, LedgerUnavailable } from './errors.ts';
-import { type PostRow, postBatch, postSql } from './post-batch.ts';
+import { type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import type { Outcome, Posting } from './posting.ts';
 
 export interface BatchMeter {
@@ -187,7 +187,7 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
     let failure: unknown;
     try {
       const postings = batch.map(({ posting }) => posting);
-      const { outcomes, touched } = await postBatch((values) => call(client, values), postings, known.has);
+      const { outcomes, touched } = await postBatch((what, values) => call(client, what, values), postings, known.has);
       client.release();
       report('answered');
       known.add(touched);
@@ -232,8 +232,8 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
     await answer(batch.slice(middle));
   }
 
-  async function call(client: pg.PoolClient, values: (string | null)[]): Promise<PostRow> {
-    const query = { name: 'ledger.post', text: postSql, values, query_timeout: limits.answerWithinMs };
+  async function call(client: pg.PoolClient, what: PostCall, values: (string | null)[]): Promise<PostRow> {
+    const query = { ...what, values, query_timeout: limits.answerWithinMs };
     const { rows } = await client.query<PostRow>(query);
     return rows[0] as PostRow;
   }

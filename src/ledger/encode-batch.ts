@@ -11,6 +11,10 @@ export interface EncodedBatch {
   readonly touched: readonly AccountId[];
 }
 
+export function uuidOf({ id }: Posting, now: number): string {
+  return id === undefined ? newUuid(now) : (toPostingUuid(id) as string);
+}
+
 /** The database opens the accounts for which `isKnown` is false. */
 export function encodeBatch(postings: readonly Posting[], isKnown: (account: AccountId) => boolean): EncodedBatch {
   const touched = accountsFalling(postings);
@@ -27,8 +31,8 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
   let entryAmounts = '';
   for (let index = 0; index < postings.length; index++) {
     const posting = postings[index] as Posting;
-    const { id, amount, idempotency, entries } = posting;
-    uuids.push(id === undefined ? newUuid(now) : (toPostingUuid(id) as string));
+    const { amount, idempotency, entries } = posting;
+    uuids.push(uuidOf(posting, now));
     types.addText(posting.type);
     keyIds.addText(posting.keyId);
     senders.add(posting.senderId);
@@ -77,6 +81,43 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
     `{${entryAmounts}}`,
   ];
   return { values, uuids, touched };
+}
+
+/** The arguments of ledger.post_one. Undefined for a posting that only ledger.post can take. */
+export function encodeLone(
+  posting: Posting,
+  uuid: string,
+  isKnown: (account: AccountId) => boolean,
+): (string | null)[] | undefined {
+  const { amount, fee, idempotency, keyId, senderId, recipientId } = posting;
+  const moving = posting.entries.filter(({ atomic }) => atomic !== 0n);
+  const [payer, payee, house] = moving;
+  if (payer === undefined || payee === undefined || moving.length > 3 || payer.atomic > 0n || payee.atomic < 0n) return;
+  if (house !== undefined && (house.atomic < 0n || house.account > Math.min(payer.account, payee.account))) return;
+  if (posting.reference !== undefined || posting.details !== undefined) return;
+  if (!moving.every(({ account }) => isKnown(account))) return;
+  const text = (value: bigint | number | undefined) => (value === undefined ? null : String(value));
+  return [
+    String(payer.account),
+    String(payee.account),
+    text(house?.account),
+    String(-payer.atomic),
+    String(payee.atomic),
+    text(house?.atomic),
+    uuid,
+    posting.type,
+    keyId ?? null,
+    text(senderId),
+    text(recipientId),
+    String(assetCode(amount.asset)),
+    String(amount.atomic),
+    String(fee?.atomic ?? 0n),
+    posting.description ?? null,
+    posting.senderEvent ?? null,
+    posting.recipientEvent ?? null,
+    idempotency === undefined ? null : keyDigest(idempotency),
+    idempotency === undefined ? null : requestDigest(idempotency),
+  ];
 }
 
 /** Every account that the postings change, in the order in which ledger.post locks them. */

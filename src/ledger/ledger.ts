@@ -2,7 +2,7 @@ import { type Database, onlyRow, type Transaction } from '../kernel/db/database.
 import type { Logger } from '../kernel/log/logger.ts';
 import { type BatchLimits, type BatchReport, createBatcher, createKnownAccounts } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
-import { findEarlier, type PostRow, postBatch, postSql } from './post-batch.ts';
+import { findEarlier, type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
 
 /** The only way in which money moves. */
@@ -60,7 +60,8 @@ export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Le
     },
     async postWithin(tx, postings) {
       postings.forEach(assertSound);
-      const run = async (values: (string | null)[]) => onlyRow(await tx.query<PostRow>(postSql, values));
+      const run = async ({ text }: PostCall, values: (string | null)[]) =>
+        onlyRow(await tx.query<PostRow>(text, values));
       const { outcomes } = await postBatch(run, postings, known.has);
       return outcomes.map((outcome) => {
         if (outcome instanceof LedgerUnavailable) throw outcome;

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Queryable } from '../kernel/db/database.ts';
 import { amountOf } from '../money/amount.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
-import { encodeBatch, keyDigest, requestDigests } from './encode-batch.ts';
+import { encodeBatch, encodeLone, keyDigest, requestDigests, uuidOf } from './encode-batch.ts';
 import { LedgerUnavailable } from './errors.ts';
 import {
   type IdempotencyScope,
@@ -13,10 +13,21 @@ import {
   toPostingId,
 } from './posting.ts';
 
-const parameters = Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ');
+/** A call of a function of the ledger, prepared once per connection. */
+export interface PostCall {
+  readonly name: string;
+  readonly text: string;
+}
 
-export const postSql = `SELECT outcomes, (extract(epoch FROM first_at) * 1000000)::bigint AS "firstAtUs", earlier
-  FROM ledger.post(${parameters})`;
+export const postCall = callOf('ledger.post', 20);
+export const postOneCall = callOf('ledger.post_one', 19);
+
+function callOf(name: string, count: number): PostCall {
+  const parameters = Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
+  const text = `SELECT outcomes, (extract(epoch FROM first_at) * 1000000)::bigint AS "firstAtUs", earlier
+    FROM ${name}(${parameters})`;
+  return { name, text };
+}
 
 export interface PostRow extends pg.QueryResultRow {
   readonly outcomes: string;
@@ -44,12 +55,31 @@ export interface BatchResult {
 }
 
 export async function postBatch(
-  run: (values: (string | null)[]) => Promise<PostRow>,
+  run: (call: PostCall, values: (string | null)[]) => Promise<PostRow>,
   postings: readonly Posting[],
   isKnown: (account: AccountId) => boolean,
 ): Promise<BatchResult> {
+  const lone = encodeOnly(postings, isKnown);
+  if (lone !== undefined)
+    return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
   const { values, uuids, touched } = encodeBatch(postings, isKnown);
-  const row = await run(values);
+  const row = await run(postCall, values);
+  return { ...answersOf(postings, row, uuids), touched: row.outcomes.includes('U') ? [] : touched };
+}
+
+function encodeOnly(postings: readonly Posting[], isKnown: (account: AccountId) => boolean) {
+  const [only, ...others] = postings;
+  if (only === undefined || others.length > 0) return undefined;
+  const uuid = uuidOf(only, Date.now());
+  const values = encodeLone(only, uuid, isKnown);
+  return values && { values, uuids: [uuid] };
+}
+
+function answersOf(
+  postings: readonly Posting[],
+  row: PostRow,
+  uuids: readonly string[],
+): Pick<BatchResult, 'outcomes'> {
   const firstAtUs = Number(row.firstAtUs);
   const outcomes = postings.map((posting, index): Outcome | LedgerUnavailable => {
     const letter = row.outcomes[index];
@@ -65,7 +95,7 @@ export async function postBatch(
     }
     return refusals[letter as RefusalLetter] ?? unknownRefusal(letter);
   });
-  return { outcomes, touched: row.outcomes.includes('U') ? [] : touched };
+  return { outcomes };
 }
 
 type RefusalLetter = 'I' | 'U' | 'F' | 'K' | 'M';

@@ -194,6 +194,23 @@ describe('an outcome that only a newer release knows', () => {
          IF suspicious IS NOT NULL THEN outcomes := overlay(outcomes PLACING 'X' FROM suspicious FOR 1); END IF;
        END $$`,
     );
+    await db.query('ALTER FUNCTION ledger.post_one RENAME TO post_one_as_it_was');
+    await db.query(
+      `CREATE FUNCTION ledger.post_one(payer bigint, payee bigint, house bigint, taken numeric, given numeric, kept numeric,
+         posting_id uuid, type text, key_id text, sender bigint, recipient bigint, asset bigint, amount numeric, fee numeric,
+         description text, sender_event text, recipient_event text, key uuid, request_digest uuid,
+         OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb) LANGUAGE plpgsql AS $$
+       BEGIN
+         IF description = 'suspicious' THEN
+           outcomes := 'X';
+           first_at := now();
+           RETURN;
+         END IF;
+         SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier FROM ledger.post_one_as_it_was(payer,
+           payee, house, taken, given, kept, posting_id, type, key_id, sender, recipient, asset, amount, fee, description,
+           sender_event, recipient_event, key, request_digest) p;
+       END $$`,
+    );
     const [, bob] = (await db.query<{ id: bigint }>('SELECT id FROM accounts ORDER BY id')).rows;
     const suspicious = transfer(ada, bob?.id ?? 0n, 100n, { description: 'suspicious' });
     const before = (await spendableBalances(db, ada)).USDC.atomic;
