@@ -64,8 +64,8 @@ export function sendJson(
   headers.push('x-request-id', request.id);
   if (request.counted !== undefined) headers.push(...rateLimitHeaders(request.counted));
   headers.push('content-type', 'application/json; charset=utf-8', 'content-length', String(Buffer.byteLength(text)));
-  reply.hijack();
   reply.raw.writeHead(status, headers);
+  reply.hijack();
   reply.raw.end(text);
   return reply;
 }
