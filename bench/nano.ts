@@ -174,12 +174,12 @@ function signOne(terms: Terms2, key: Hex): SignedAuthorization {
 /** In turns, so that both meet the same machine. */
 async function measureRecovery(terms: Terms2, keys: readonly Hex[]): Promise<NanoFigures['recoveryUs']> {
   const domain = domainOf(terms);
-  const recover = await createRecoverPayer(domain);
+  const recover = createRecoverPayer(domain);
   const signed = Array.from({ length: 600 }, (_, index) => signOne(terms, keys[index % keys.length] as Hex));
   const times: { readonly ours: number[]; readonly viems: number[] } = { ours: [], viems: [] };
   for (const [index, one] of signed.entries()) {
     const begun = performance.now();
-    recover(one);
+    await recover(one);
     const between = performance.now();
     await recoverTypedDataAddress({ ...toTypedData(domain, one), signature: one.signature } as never);
     if (index < 100) continue;

@@ -91,17 +91,27 @@ async function callsAgainstClaims(db: Queryable): Promise<string[]> {
   );
 }
 
-/** A payer's credit must equal the signed payments that have not arrived. */
+/** A payer's credit must equal the signed payments that have not arrived, by amount and by number. */
 async function creditAgainstClaims(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ address: string; expected: bigint; found: bigint }>(
-    `SELECT p.address, p.credit + p.prepaying AS found, coalesce(sum(c.atomic), 0) AS expected
+  const { rows } = await db.query<{
+    address: string;
+    expected: bigint;
+    found: bigint;
+    open: string;
+    openCalls: string;
+  }>(
+    `SELECT p.address, p.credit + p.prepaying AS found, coalesce(sum(c.atomic), 0) AS expected,
+            p.open_calls::text, count(c.id) FILTER (WHERE NOT c.prepaid)::text AS open
        FROM payers p LEFT JOIN payment_claims c ON (c.chain, c.token, c.payer) = (p.chain, p.token, p.address)
         AND c.arrived_at IS NULL AND c.written_off_at IS NULL AND c.lapsed_at IS NULL
-      GROUP BY p.chain, p.token, p.address HAVING p.credit + p.prepaying <> coalesce(sum(c.atomic), 0) ORDER BY 1`,
+      GROUP BY p.chain, p.token, p.address
+     HAVING p.credit + p.prepaying <> coalesce(sum(c.atomic), 0)
+         OR p.open_calls <> count(c.id) FILTER (WHERE NOT c.prepaid) ORDER BY 1`,
   );
-  return rows.map(
-    ({ address, expected, found }) =>
-      `Payer ${address} is held to owe ${amountText('USDC', found)}, but open payments come to ${amountText('USDC', expected)}.`,
+  return rows.map(({ address, expected, found, open, openCalls }) =>
+    expected === found
+      ? `Payer ${address} is held to have ${openCalls} calls open, but ${open} are open.`
+      : `Payer ${address} is held to owe ${amountText('USDC', found)}, but open payments come to ${amountText('USDC', expected)}.`,
   );
 }
 

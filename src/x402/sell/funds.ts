@@ -1,11 +1,11 @@
-import { BaseError, encodeFunctionData, type Hex } from 'viem';
-import { multicallAbi, multicallAddress, tokenAbi } from '../../chains/abi.ts';
+import { BaseError, type Hex } from 'viem';
 import type { Network } from '../../chains/network.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { createExpiringCache } from '../../shopping/search/expiring-cache.ts';
+import { askToken, balanceOf, stateOf } from './ask-token.ts';
 import { createGatherer } from './gather.ts';
 
 interface PayerKey {
@@ -14,13 +14,15 @@ interface PayerKey {
   readonly payer: Hex;
 }
 
-/** The total that has arrived from a wallet. */
-async function readSettled(db: Queryable, { chain, token, payer }: PayerKey): Promise<bigint> {
-  const { rows } = await db.query<{ settled: bigint }>(
-    'SELECT settled FROM payers WHERE chain = $1 AND token = lower($2) AND address = lower($3)',
-    [chain, token, payer],
+/** The totals that have arrived from wallets, in order. */
+async function readSettled(db: Queryable, chain: ChainId, token: Hex, payers: readonly Hex[]): Promise<bigint[]> {
+  const addresses = payers.map((payer) => payer.toLowerCase());
+  const { rows } = await db.query<{ address: string; settled: bigint }>(
+    'SELECT address, settled FROM payers WHERE chain = $1 AND token = lower($2) AND address = ANY ($3)',
+    [chain, token, [...new Set(addresses)]],
   );
-  return rows[0]?.settled ?? 0n;
+  const settled = new Map(rows.map((row) => [row.address, row.settled]));
+  return addresses.map((address) => settled.get(address) ?? 0n);
 }
 
 /** `debt` was written off through the payer's fault; `uncollected` can still be collected. */
@@ -68,18 +70,23 @@ export interface Holding {
 const keepMs = 2_000;
 const mostRemembered = 20_000;
 
-/** Questions that arrive while a call is under way share the next multicall. */
+/** Questions that arrive while one is under way share the next statement and the next multicall. */
 export function createFunds(db: Queryable, network: Network, token: Hex, clock: Clock) {
-  const ask = createGatherer<Hex, Hex>({
+  const ask = createGatherer<string, bigint>({
     atOnce: 200,
     mostInFlight: 2,
     run: (questions) => askToken(network, token, questions),
   });
+  const settledOf = createGatherer<Hex, bigint>({
+    atOnce: 200,
+    mostInFlight: 2,
+    run: (payers) => readSettled(db, network.id, token, payers),
+  });
   const remembered = createExpiringCache<Holding>({ clock, keepMs, room: mostRemembered });
 
   async function read(payer: Hex): Promise<Holding> {
-    const settledBefore = await readSettled(db, { chain: network.id, token, payer });
-    const holding = { atomic: BigInt(await ask(balanceOf(payer))), settledBefore };
+    const settledBefore = await settledOf(payer);
+    const holding = { atomic: await ask(balanceOf(payer)), settledBefore };
     remembered.set(payer, holding);
     return holding;
   }
@@ -107,7 +114,7 @@ export function createFunds(db: Queryable, network: Network, token: Hex, clock: 
     },
     /** Never cached. */
     async isUsed(payer: Hex, nonce: Hex): Promise<boolean> {
-      return BigInt(await ask(stateOf(payer, nonce))) !== 0n;
+      return (await ask(stateOf(payer, nonce))) !== 0n;
     },
   };
 }
@@ -120,32 +127,13 @@ export async function readWallets(
   payments: readonly { readonly payer: Hex; readonly nonce: Hex }[],
 ): Promise<{ readonly balances: ReadonlyMap<Hex, bigint>; readonly used: readonly boolean[] }> {
   const answers = await askToken(network, token, [
-    ...payers.map(balanceOf),
+    ...payers.map((payer) => balanceOf(payer)),
     ...payments.map(({ payer, nonce }) => stateOf(payer, nonce)),
   ]);
   return {
-    balances: new Map(payers.map((payer, index) => [payer, BigInt(answers[index] ?? '0x0')])),
-    used: payments.map((_, index) => BigInt(answers[payers.length + index] ?? '0x0') !== 0n),
+    balances: new Map(payers.map((payer, index) => [payer, answers[index] ?? 0n])),
+    used: payments.map((_, index) => (answers[payers.length + index] ?? 0n) !== 0n),
   };
-}
-
-function balanceOf(payer: Hex): Hex {
-  return encodeFunctionData({ abi: tokenAbi, functionName: 'balanceOf', args: [payer] });
-}
-
-function stateOf(payer: Hex, nonce: Hex): Hex {
-  return encodeFunctionData({ abi: tokenAbi, functionName: 'authorizationState', args: [payer, nonce] });
-}
-
-/** One call, so all answers are from one block. */
-async function askToken(network: Network, token: Hex, questions: readonly Hex[]): Promise<readonly Hex[]> {
-  const { result } = await network.client.simulateContract({
-    address: multicallAddress,
-    abi: multicallAbi,
-    functionName: 'aggregate3',
-    args: [questions.map((callData) => ({ target: token, allowFailure: false, callData }))],
-  });
-  return result.map(({ returnData }) => returnData);
 }
 
 /** Answers 503 when the chain does not respond; nothing was charged then. */

@@ -49,3 +49,16 @@ it('retries items one by one if a single item may have failed the batch', async 
   const all = await Promise.allSettled([1, 0, 2].map(ask));
   expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
+
+it('refuses an item when too many wait, and takes it once there is room', async () => {
+  const ask = createGatherer<number, number>({
+    atOnce: 10,
+    mostInFlight: 1,
+    mostWaiting: 2,
+    run: async (items) => items,
+  });
+  const all = await Promise.allSettled([1, 2, 3].map(ask));
+  const refused = { status: 503, extras: { headers: { 'Retry-After': '1' } } };
+  expect(all).toMatchObject([{ value: 1 }, { value: 2 }, { reason: refused }]);
+  expect(await ask(4)).toBe(4);
+});

@@ -1,8 +1,12 @@
+import { httpErrors } from '../../kernel/http/errors.ts';
+
 export interface GatherOptions<Item, Result> {
   /** Returns one result per item, in order. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly atOnce: number;
   readonly mostInFlight: number;
+  /** Items that may wait for their batch. One more is refused with 503. */
+  readonly mostWaiting?: number;
   /** Whether a single item may have caused the error, and nothing was left behind. Then each item is retried alone. */
   readonly isOfOne?: (error: unknown) => boolean;
 }
@@ -13,6 +17,9 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
+/** Far more than one process answers within a second. */
+const usuallyWaiting = 5_000;
+
 /**
  * Batches items: while one batch runs, new items gather into the next, so that many requests share one chain call or
  * commit. There is no timer, so a single item does not wait. A failed batch fails all its items, unless `isOfOne` says
@@ -22,6 +29,7 @@ export function createGatherer<Item, Result>({
   run,
   atOnce,
   mostInFlight,
+  mostWaiting = usuallyWaiting,
   isOfOne = () => false,
 }: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
   let waiting: Waiting<Item, Result>[] = [];
@@ -57,9 +65,17 @@ export function createGatherer<Item, Result>({
     }
   }
 
-  return (item) =>
-    new Promise((resolve, reject) => {
+  return (item) => {
+    if (waiting.length >= mostWaiting) return Promise.reject(tooBusy());
+    return new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject });
       schedule();
     });
+  };
+}
+
+function tooBusy() {
+  return httpErrors.unavailable('Too many payments are waiting. Nothing was charged. Try again.', {
+    headers: { 'Retry-After': '1' },
+  });
 }

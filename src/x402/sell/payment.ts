@@ -29,7 +29,7 @@ interface Verifying {
 const mostSecondsLeft = 3n * 3_600n;
 
 /** Checks that need no chain. Undefined when the payment passes. */
-export function verifyPayment(payment: ReceivedPayment, verifying: Verifying): Reason | undefined {
+export async function verifyPayment(payment: ReceivedPayment, verifying: Verifying): Promise<Reason | undefined> {
   const { authorization, accepted } = payment;
   const { price, recover, now, leastSecondsLeft } = verifying;
   if (accepted !== undefined && !acceptsOurs(accepted, price)) return 'invalid_payment_requirements';
@@ -42,7 +42,7 @@ export function verifyPayment(payment: ReceivedPayment, verifying: Verifying): R
   const secondsLeft = authorization.validBefore - now;
   if (secondsLeft < leastSecondsLeft || secondsLeft > mostSecondsLeft)
     return 'invalid_exact_evm_payload_authorization_valid_before';
-  if (recover(authorization) !== authorization.from.toLowerCase()) return 'invalid_exact_evm_payload_signature';
+  if ((await recover(authorization)) !== authorization.from.toLowerCase()) return 'invalid_exact_evm_payload_signature';
   return undefined;
 }
 

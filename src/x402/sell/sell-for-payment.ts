@@ -83,7 +83,7 @@ async function judge(parts: SellingParts, request: PaidRequest): Promise<Reason 
   const { from } = payment.authorization;
   const [price, recover] = await Promise.all([till.priceOf(call.price), till.recover()]);
   const now = BigInt(Math.floor(clock.now() / 1_000));
-  const reason = verifyPayment(payment, { price, recover, now, leastSecondsLeft: rules.leastSecondsLeft });
+  const reason = await verifyPayment(payment, { price, recover, now, leastSecondsLeft: rules.leastSecondsLeft });
   if (reason !== undefined) return reason;
   if (!(await screening.check({ chain: paymentChain, address: from })).clear) return 'payer_refused';
   if (facilitator !== undefined) return facilitator.verify(await questionOf(parts, request));
