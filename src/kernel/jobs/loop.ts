@@ -30,7 +30,7 @@ interface RestingOptions extends CommonOptions {
 export type LoopOptions = PacedOptions | RestingOptions;
 
 /** What ends a rest. */
-export interface Rest {
+interface Rest {
   readonly wakes: Wakes;
   readonly topic: string;
 }

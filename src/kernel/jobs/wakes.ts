@@ -9,7 +9,7 @@ export interface Wakes {
   restMs(paceMs: number): number;
 }
 
-export interface RunningWakes extends Wakes {
+interface RunningWakes extends Wakes {
   stop(): Promise<void>;
 }
 
