@@ -30,7 +30,7 @@ export function describeMeasured({ transfersPerSecond, p50Ms, p99Ms, cpu }: Meas
   return `${perSecond}/s   ${latencies}${cpu === undefined ? '' : `   ${describeCpu(cpu)}`}`;
 }
 
-export function describeCpu({ serverUs, postgresUs }: CpuPerThing): string {
+function describeCpu({ serverUs, postgresUs }: CpuPerThing): string {
   return `CPU ${serverUs.toFixed(0).padStart(4)} + ${postgresUs.toFixed(0).padStart(4)} us`;
 }
 

@@ -25,8 +25,10 @@ const report: SideReport = {
   people: people.map(({ handle, key }) => ({ handle, key })),
 };
 process.send?.(report);
-process.on('disconnect', async () => {
+process.on('disconnect', () => void stop());
+
+async function stop(): Promise<void> {
   await server.stop();
   await postgres.stop();
   process.exit();
-});
+}
