@@ -4,11 +4,13 @@ import { measureAgainst, printAgainst } from './against.ts';
 import { type BenchServer, startBenchServer } from './bench-database.ts';
 import { measureBridge } from './bridge.ts';
 import { measureCustody } from './custody.ts';
+import { measureIdle } from './idle.ts';
 import { measureLiquidity } from './liquidity.ts';
 import { measureNano } from './nano.ts';
 import {
   printBridge,
   printCustody,
+  printIdle,
   printLiquidity,
   printNano,
   printReserves,
@@ -27,8 +29,8 @@ const help = `npm run bench -- [options]
 
 One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine.
 
-  --only PARTS            a list with commas: webhooks, custody, reserves, liquidity, bridge, search, nano, statement,
-                          transfers (all of them if it is left out)
+  --only PARTS            a list with commas: idle, webhooks, custody, reserves, liquidity, bridge, search, nano,
+                          statement, transfers (all of them if it is left out)
   --seconds N             how long each way is measured in a round (4)
   --repeats N             rounds; of each way the middle one counts (3)
   --transfers N           transfers in the tables for the measurement of growth, 0 leaves it out (5000000)
@@ -80,6 +82,7 @@ function part<Figures>(
 }
 
 const parts = {
+  idle: part((create) => measureIdle(create, say), printIdle),
   webhooks: part((create) => measureWebhooks(create, each), printWebhooks),
   custody: part((create) => measureCustody(create, say), printCustody),
   reserves: part((create) => measureReserves(create, say), printReserves),

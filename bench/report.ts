@@ -1,6 +1,7 @@
 import type { BridgeFigures } from './bridge.ts';
 import type { CpuPerThing } from './cpu.ts';
 import type { CustodyFigures } from './custody.ts';
+import type { IdleFigures } from './idle.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
 import type { NanoFigures } from './nano.ts';
@@ -52,6 +53,15 @@ export function printTransfers({ measured, ratios, memoryMb }: TransferFigures):
     '',
     ...Object.entries(ratios).map(([name, value]) => `${name.padEnd(54)} ${value.toFixed(2).padStart(8)}`),
     ...(memoryMb.length > 0 ? ['', `memory of the server under load, MB: ${memoryMb.join(' ')}`] : []),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+export function printIdle({ serverCpu, postgresCpu, transactionsPerSecond }: IdleFigures): void {
+  const lines = [
+    `an idle sandbox: server, % of a core                   ${serverCpu.toFixed(2).padStart(8)}`,
+    `an idle sandbox: PostgreSQL, % of a core               ${postgresCpu.toFixed(2).padStart(8)}`,
+    `an idle sandbox: transactions per second               ${transactionsPerSecond.toFixed(1).padStart(8)}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

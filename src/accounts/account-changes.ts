@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { within } from '../kernel/clock.ts';
 import type { Database, Transaction } from '../kernel/db/database.ts';
-import { type Listener, listenerName, startListener } from '../kernel/db/listener.ts';
+import { type Listener, startListener } from '../kernel/db/listener.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 
+/** Every instance that confirms changes holds one connection of this name. */
+const listenerName = 'paywright-listener';
 const changedChannel = 'account_changed';
 const seenChannel = 'account_change_seen';
 /**
@@ -40,6 +42,7 @@ export async function startAccountChanges(options: AccountChangesOptions): Promi
   const listener: Listener = await startListener({
     url: options.url,
     logger,
+    applicationName: listenerName,
     channels: [changedChannel, seenChannel],
     onDisconnect: options.onGap,
     onNotification(channel, payload) {

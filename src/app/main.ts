@@ -5,6 +5,7 @@ import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../kernel/clock.ts';
 import { refuseTakenPort } from '../kernel/http/listen.ts';
 import { jobMetrics } from '../kernel/jobs/job-metrics.ts';
+import { startWakes } from '../kernel/jobs/wakes.ts';
 import { startWorker, type Worker } from '../kernel/jobs/worker.ts';
 import { createCollector } from '../kernel/metrics/collect.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
@@ -36,8 +37,11 @@ export const slots: Readonly<Record<string, number>> = {
 /** Starts everything that runs without a request: jobs, and loops such as the chain watcher. */
 async function startWorking(foundation: Foundation): Promise<Worker> {
   const { features, config, logger, url, db, closers } = foundation;
+  const wakes = await startWakes({ url, logger });
+  closers.push(() => wakes.stop());
   const parts: Foundation & WorkingParts = {
     ...foundation,
+    wakes,
     notifier: await chooseNotifier(foundation),
     attestations: chooseAttestations(foundation),
   };

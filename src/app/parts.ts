@@ -13,6 +13,7 @@ import type { Database } from '../kernel/db/database.ts';
 import type { GatherHook } from '../kernel/hook.ts';
 import type { Readiness } from '../kernel/http/health.ts';
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
+import type { Wakes } from '../kernel/jobs/wakes.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Parser } from '../kernel/parser/parser.ts';
@@ -93,6 +94,7 @@ export interface PageParts extends ServingParts {
 export interface WorkingParts extends Parts {
   readonly notifier: Notifier;
   readonly attestations: Attestations;
+  readonly wakes: Wakes;
 }
 
 /** For an operator command that runs beside the service. */

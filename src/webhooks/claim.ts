@@ -14,10 +14,11 @@ const webhooksPerStep = 500;
 
 /**
  * Finds webhooks with due deliveries, in the order of their ids. The recursive query jumps from one webhook to the next in the
- * index, so its cost does not depend on the number of pending deliveries. `next` is undefined at the end.
+ * index, so its cost does not depend on the number of pending deliveries. `next` is undefined at the end. `nextInMs` is when
+ * the next of their deliveries becomes due, if none is now.
  */
 export async function findDueWebhooks(db: Queryable, after: string) {
-  const { rows } = await db.query<DueWebhook & { readonly act: boolean }>(
+  const { rows } = await db.query<DueWebhook & { readonly act: boolean; readonly inMs: number | null }>(
     `WITH RECURSIVE waiting (webhook_id, step) AS (
        SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.webhook_id > $1
                 ORDER BY d.webhook_id LIMIT 1), 1
@@ -26,14 +27,21 @@ export async function findDueWebhooks(db: Queryable, after: string) {
                 ORDER BY d.webhook_id LIMIT 1), w.step + 1
          FROM waiting w WHERE w.webhook_id IS NOT NULL AND w.step < $2)
      SELECT n.webhook_id AS id, coalesce(w.account_id, 0) AS account_id, w.url, w.sealed_secret, coalesce(w.status, 'deleted') AS status,
-            w.status IS DISTINCT FROM 'active' OR EXISTS (
-              SELECT FROM webhook_deliveries d
-               WHERE d.webhook_id = n.webhook_id AND d.status = 'pending' AND d.due_at <= now()) AS act
+            w.status IS DISTINCT FROM 'active' OR f.due_at <= now() AS act,
+            extract(epoch FROM f.due_at - now())::float8 * 1000 AS in_ms
        FROM waiting n LEFT JOIN webhooks w ON w.id = n.webhook_id
+       LEFT JOIN LATERAL (
+         SELECT d.due_at FROM webhook_deliveries d WHERE d.webhook_id = n.webhook_id AND d.status = 'pending'
+          ORDER BY d.due_at LIMIT 1) f ON true
       WHERE n.webhook_id IS NOT NULL ORDER BY n.step`,
     [after, webhooksPerStep],
   );
-  return { due: rows.filter(({ act }) => act), next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined };
+  const waits = rows.flatMap(({ inMs }) => (inMs === null ? [] : [inMs]));
+  return {
+    due: rows.filter(({ act }) => act),
+    nextInMs: waits.length === 0 ? undefined : Math.min(...waits),
+    next: rows.length === webhooksPerStep ? rows.at(-1)?.id : undefined,
+  };
 }
 
 /** A delivery that this process has leased. */

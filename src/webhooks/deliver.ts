@@ -1,6 +1,7 @@
 import { monotonicClock, systemClock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/db/database.ts';
 import { startLoop } from '../kernel/jobs/loop.ts';
+import { noWakes, type Wakes } from '../kernel/jobs/wakes.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
@@ -22,6 +23,7 @@ export interface DeliveryOptions {
   readonly events: readonly EventType[];
   readonly ledger: Pick<Ledger, 'isBusy'>;
   readonly retrySeconds: RetrySeconds;
+  readonly wakes?: Wakes;
   readonly checkpoint?: Checkpoint;
   readonly timeoutMs?: number;
   /** Must be longer than an attempt can take. */
@@ -32,8 +34,8 @@ export interface Deliveries {
   stop(): Promise<void>;
 }
 
-const fanOutPollMs = 100;
-const claimPollMs = 250;
+const fanOutPaceMs = 100;
+const claimPaceMs = 250;
 const graceMs = 3_000;
 /** Time to record a result after an attempt. */
 const recordMs = 3_000;
@@ -45,7 +47,7 @@ const mostUnrecorded = 2_000;
  */
 export function startDeliveries(options: DeliveryOptions): Deliveries {
   const { db, secrets, outgoing, ledger, logger, events, retrySeconds, checkpoint = noCheckpoint } = options;
-  const { timeoutMs = 10_000, leaseMs = 30_000 } = options;
+  const { wakes = noWakes, timeoutMs = 10_000, leaseMs = 30_000 } = options;
 
   const recorder = createRecorder({
     write: (results) => recordResults(db, results),
@@ -71,25 +73,36 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
     logger,
     fields: {},
     trouble: 'events cannot be turned into deliveries',
+    rest: { wakes, topic: 'events' },
+    paceMs: fanOutPaceMs,
     async run() {
-      const { deliveries, more } = await fanOut(db, events);
+      const { deliveries, took, more } = await fanOut(db, events);
       if (deliveries > 0) claims.wake();
-      return more ? 0 : fanOutPollMs;
+      if (more) return 0;
+      return took ? fanOutPaceMs : 'rest';
     },
   });
 
   let after = '';
+  /** Until the next delivery is due, of the webhooks seen in this round. */
+  let soonestMs = Number.POSITIVE_INFINITY;
   const claims = startLoop({
     logger,
     fields: {},
     trouble: 'deliveries cannot be claimed',
+    rest: { wakes, topic: 'deliveries' },
+    paceMs: claimPaceMs,
     async run() {
-      if (recorder.waiting > mostUnrecorded) return claimPollMs;
-      const { due, next } = await findDueWebhooks(db, after);
+      if (recorder.waiting > mostUnrecorded) return claimPaceMs;
+      const { due, next, nextInMs } = await findDueWebhooks(db, after);
       after = next ?? '';
+      soonestMs = Math.min(soonestMs, due.length > 0 ? claimPaceMs : (nextInMs ?? Number.POSITIVE_INFINITY));
       await claimFor(due.filter(({ status }) => status === 'active'));
       const closedAll = await close(due.filter(({ status }) => status !== 'active'));
-      return next === undefined && closedAll ? claimPollMs : 0;
+      if (next !== undefined || !closedAll) return 0;
+      const pauseMs = Math.min(Math.max(soonestMs, claimPaceMs), wakes.restMs(claimPaceMs));
+      soonestMs = Number.POSITIVE_INFINITY;
+      return pauseMs;
     },
   });
 

@@ -14,11 +14,11 @@ const eventsPerCommit = 500;
  */
 export async function fanOut(db: Database, types: readonly EventType[]) {
   // Most polls find nothing, and this query is cheaper than an empty transaction.
-  if (!(await eventsWait(db))) return { deliveries: 0, more: false };
+  if (!(await eventsWait(db))) return { deliveries: 0, took: false, more: false };
   return db.transaction(async (tx) => {
     const events = await takeEvents(tx, eventsPerCommit);
     const deliveries = await insertDeliveries(tx, events, types);
-    return { deliveries, more: events.length === eventsPerCommit };
+    return { deliveries, took: true, more: events.length === eventsPerCommit };
   });
 }
 

@@ -32,8 +32,9 @@ export function sweeperByHand(options: SweepOptions, network: Network): Sweeper 
   return {
     async step() {
       await advanceAll();
-      await opener.step();
+      const came = await opener.step();
       await advanceAll();
+      return came;
     },
   };
 }

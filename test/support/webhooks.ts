@@ -36,6 +36,7 @@ interface Payer {
 /** Ledger, webhooks and whoever delivers, without the rest of the service. */
 export interface WebhookWorld {
   readonly db: Database;
+  readonly url: string;
   readonly ledger: Ledger;
   /** Like a process of its own; it is stopped when the test ends, unless the test has done so. */
   deliver(receivers: readonly Receiver[], options?: Partial<DeliveryOptions>): Deliveries;
@@ -51,7 +52,7 @@ export interface WebhookWorld {
 }
 
 export function useWebhooks(): WebhookWorld {
-  const { db } = useDatabase();
+  const { db, url } = useDatabase();
   const ledger = createLedger({ db, logger, limits: { waiting: 20_000 } });
   let shop = 0n;
   beforeAll(async () => {
@@ -69,6 +70,7 @@ export function useWebhooks(): WebhookWorld {
 
   return {
     db,
+    url,
     ledger,
     addWebhook,
     deliver(receivers, options = {}) {

@@ -4,6 +4,7 @@ import { type Clock, monotonicClock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { startLoop } from '../../kernel/jobs/loop.ts';
+import { noWakes, type Wakes } from '../../kernel/jobs/wakes.ts';
 import { type ChainId, type Coin, chains, isCoin } from '../../money/catalogue.ts';
 import { type Market, MarketUnreachable, type Wanted } from '../../money/market.ts';
 import type { SagaParts } from '../steps/chain-step.ts';
@@ -79,7 +80,8 @@ export interface SweepOptions extends SagaParts {
   readonly threshold?: bigint;
   /** How long deposits gather before the next sweep, so that many wallets share one transaction. */
   readonly gatherMs?: number;
-  /** How often to look whether there is something to sweep. */
+  readonly wakes?: Wakes;
+  /** How often to look while there is something to sweep. */
   readonly pollMs?: number;
   readonly mostWallets?: number;
   readonly validSeconds?: bigint;
@@ -93,16 +95,18 @@ export interface Sweeps {
 
 /** Moves deposits to the treasury, on every chain, for as long as the process runs. */
 export function startSweeps(options: SweepOptions): Sweeps {
-  const { networks, logger, pollMs = 2_000, mayAct = () => true } = options;
+  const { networks, logger, wakes = noWakes, pollMs = 2_000, mayAct = () => true } = options;
   const loops = [...networks.values()].map((network) => {
     const sweeper = createSweeper(options, network);
     return startLoop({
       logger,
       fields: { chain: network.id },
       trouble: 'deposits cannot be swept',
+      rest: { wakes, topic: `sweeps/${network.id}` },
+      paceMs: pollMs,
       async run() {
-        if (mayAct(network.id)) await sweeper.step();
-        return pollMs;
+        if (!mayAct(network.id)) return pollMs;
+        return (await sweeper.step()) === 'no_work' ? 'rest' : pollMs;
       },
     });
   });
@@ -118,7 +122,7 @@ const unableMs = 10 * 60_000;
 
 export interface Sweeper {
   /** Gives arrived tokens to waiting steps, and opens the next sweep when it is time. The saga carries it out. */
-  step(): Promise<void>;
+  step(): Promise<'done' | 'no_work'>;
 }
 
 export function createSweeper(options: SweepOptions, network: Network): Sweeper {
@@ -181,13 +185,14 @@ export function createSweeper(options: SweepOptions, network: Network): Sweeper 
 
   return {
     async step() {
-      if (!(await hasWork(db, network.id))) return;
+      if (!(await hasWork(db, network.id))) return 'no_work';
       for (const { asset } of depositTokens(network)) await giveOut(asset);
       // While the last sweep cannot be sent, another one would not help.
       const isHeldUp = { signed: await hasUnsent(db, network.id), coins: await hasUnlent(db, network.id) };
       for (const token of depositTokens(network)) {
         if (!(isCoin(token.asset) ? isHeldUp.coins : isHeldUp.signed)) await open(token);
       }
+      return 'done';
     },
   };
 }

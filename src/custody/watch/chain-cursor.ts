@@ -79,15 +79,69 @@ export async function findCursor(db: Queryable, chain: ChainId): Promise<ChainCu
 }
 
 /** Takes or renews the lease. Undefined while another process holds it, or before the chain was begun. */
-export async function holdChain(db: Queryable, { chain, holder, leaseMs }: Hold): Promise<ChainCursor | undefined> {
-  const { rows } = await db.query<ChainCursor>(
+async function holdChain(
+  db: Queryable,
+  { chain, holder, leaseMs }: Hold,
+  /** Chains of the same holder whose leases are renewed in the same statement, because they have answered too. */
+  others: readonly ChainId[] = [],
+): Promise<ReadonlyMap<ChainId, ChainCursor>> {
+  const { rows } = await db.query<ChainCursor & { readonly chain: ChainId }>(
     `UPDATE chain_cursors
         SET leased_by = $2, leased_until = now() + make_interval(secs => $3::float8 / 1000), read_at = now()
-      WHERE chain = $1 AND (leased_by IS NULL OR leased_by = $2 OR leased_until < now())
-      RETURNING block_number AS number, block_hash AS hash`,
-    [chain, holder, leaseMs],
+      WHERE (chain = $1 AND (leased_by IS NULL OR leased_by = $2 OR leased_until < now()))
+         OR (chain = ANY ($4) AND leased_by = $2 AND leased_until >= now())
+      RETURNING chain, block_number AS number, block_hash AS hash`,
+    [chain, holder, leaseMs, others],
   );
-  return rows[0];
+  return new Map(rows.map(({ chain: held, number, hash }) => [held, { number, hash }]));
+}
+
+/** The leases of one process. Renewing one renews the others of chains that have answered since their last renewal. */
+export interface ChainHolds {
+  /** Takes or renews the lease of a chain that has just answered. */
+  take(chain: ChainId): Promise<ChainCursor | undefined>;
+  /** The chain has answered, so the next renewal may include it. */
+  noteAnswer(chain: ChainId): void;
+  /** Until when the lease is valid, in the time of `performance.now()`. */
+  untilMs(chain: ChainId): number;
+  /** The cursor was moved, which renews its lease. */
+  renewed(chain: ChainId, untilMs: number): void;
+  lost(chain: ChainId): void;
+}
+
+export function createChainHolds(db: Queryable, { holder, leaseMs }: Omit<Hold, 'chain'>): ChainHolds {
+  const until = new Map<ChainId, number>();
+  const answered = new Set<ChainId>();
+  let renewing: Promise<ReadonlyMap<ChainId, ChainCursor>> | undefined;
+
+  async function renew(chain: ChainId): Promise<ReadonlyMap<ChainId, ChainCursor>> {
+    const now = performance.now();
+    const others = [...answered].filter((other) => other !== chain && (until.get(other) ?? 0) > now);
+    answered.clear();
+    const held = await holdChain(db, { chain, holder, leaseMs }, others);
+    for (const each of held.keys()) until.set(each, now + leaseMs);
+    if (!held.has(chain)) until.delete(chain);
+    return held;
+  }
+
+  return {
+    async take(chain) {
+      // The renewal under way may include this chain. Its failure is reported by the reader that began it.
+      const included = (await renewing?.catch(() => undefined))?.get(chain);
+      if (included !== undefined) return included;
+      const own = renew(chain);
+      renewing = own;
+      try {
+        return (await own).get(chain);
+      } finally {
+        if (renewing === own) renewing = undefined;
+      }
+    },
+    noteAnswer: (chain) => void answered.add(chain),
+    untilMs: (chain) => until.get(chain) ?? 0,
+    renewed: (chain, untilMs) => void until.set(chain, untilMs),
+    lost: (chain) => void until.delete(chain),
+  };
 }
 
 /** Spares the next process waiting for the lease to expire. */

@@ -3,9 +3,6 @@ import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { connectionSettings } from './connection-settings.ts';
 
-/** The application_name of listening connections in pg_stat_activity. */
-export const listenerName = 'paywright-listener';
-
 const checkEveryMs = 5_000;
 const checkTimeoutMs = 5_000;
 const retryMs = 500;
@@ -19,9 +16,13 @@ export interface Listener {
 export interface ListenerOptions {
   readonly url: string;
   readonly logger: Logger;
+  /** Of the connection, in pg_stat_activity. */
+  readonly applicationName: string;
   readonly channels: readonly string[];
   readonly onNotification: (channel: string, payload: string) => void;
   readonly onDisconnect: () => void;
+  /** Notifications arrive again. Those in between are lost. */
+  readonly onReconnect?: () => void;
 }
 
 /** Holds a dedicated connection for LISTEN, detects when it is dead, and reconnects. */
@@ -39,7 +40,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
   async function connect(): Promise<void> {
     const fresh = new pg.Client({
-      ...connectionSettings({ url: options.url, applicationName: listenerName }),
+      ...connectionSettings({ url: options.url, applicationName: options.applicationName }),
       query_timeout: checkTimeoutMs,
     });
     fresh.on('error', () => drop(fresh));
@@ -53,7 +54,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   async function reconnect(): Promise<void> {
     options.logger.warn('lost the notification connection; reconnecting');
     while (!stopped && client === undefined) {
-      await connect().catch(() => sleep(retryMs));
+      await connect().then(options.onReconnect, () => sleep(retryMs));
     }
   }
 

@@ -1,4 +1,5 @@
-import { run, Logger as WorkerLogger } from 'graphile-worker';
+import { EventEmitter } from 'node:events';
+import { run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
 import type pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import type { JobHandler } from './define-job.ts';
@@ -14,11 +15,16 @@ export interface Lane {
 export interface RunningLane {
   /** False while the lane restarts, after it could not record a job's result. */
   readonly running: boolean;
+  /** Fetches jobs now. A lane that has fetched a moment ago waits for about `deafMs`. */
+  wake(): void;
   stop(): Promise<void>;
 }
 
-/** The longest delay of a job with a future run_at, or of one whose notification was lost. */
-const pollMs = 500;
+/** Notifications and the alarm of due jobs wake a lane. This only bounds the harm of a mistake in either. */
+const pollMs = 5 * 60_000;
+
+/** graphile-worker waits longer than this before it retries a failed job, and stores that within it. */
+const failureStoredMs = 1_000;
 
 /**
  * Every lane is notified of every new job, even of another lane's. After a fetch that found nothing, a lane ignores
@@ -32,10 +38,18 @@ const takenAheadMs = 5_000;
 const restartMs = 1_000;
 const sayAgainMs = 60_000;
 
-/** Runs the jobs of one lane. If graphile-worker's runner ends on its own, a new one is started. */
-export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane): Promise<RunningLane> {
+/** Runs the jobs of one lane, and calls `onJobs` when it has heard of new ones or of one to retry. If graphile-worker's runner ends on its own, a new one is started. */
+export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs = () => {}): Promise<RunningLane> {
   const log = sayRarely(logger, lane.name);
-  const start = () => startRunner(pool, log, lane);
+  let fetchNow = () => {};
+  const events: WorkerEvents = new EventEmitter();
+  events.on('localQueue:init', ({ localQueue }) => {
+    fetchNow = () => localQueue.pulse(1);
+  });
+  events.on('pool:listen:success', onJobs);
+  events.on('pool:listen:notification', onJobs);
+  events.on('job:error', () => void setTimeout(onJobs, failureStoredMs).unref());
+  const start = () => startRunner(pool, log, lane, events);
   let runner: Awaited<ReturnType<typeof start>> | undefined = await start();
   let stopped = false;
 
@@ -56,6 +70,7 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane): Promis
     get running() {
       return runner !== undefined;
     },
+    wake: () => fetchNow(),
     async stop() {
       stopped = true;
       await runner?.stop().catch(() => {});
@@ -64,9 +79,15 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane): Promis
   };
 }
 
-function startRunner(pool: pg.Pool, log: (message: string) => void, { handlers, crontab, slots }: Lane) {
+function startRunner(
+  pool: pg.Pool,
+  log: (message: string) => void,
+  { handlers, crontab, slots }: Lane,
+  events: WorkerEvents,
+) {
   return run({
     pgPool: pool,
+    events,
     concurrency: slots,
     pollInterval: pollMs,
     noHandleSignals: true,

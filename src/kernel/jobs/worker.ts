@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts';
 import type { Logger } from '../log/logger.ts';
 import { cronLine } from './cron-line.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
+import { startJobAlarm } from './job-alarm.ts';
 import { type Lane, type RunningLane, runLane } from './run-lane.ts';
 
 const unlockEveryMs = 15_000;
@@ -40,19 +41,33 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const lanes = sortIntoLanes(options);
   const pool = openPool(options, lanes);
   const running: RunningLane[] = [];
+  const laneOf = new Map<string, RunningLane>();
+  const alarm = startJobAlarm({
+    pool,
+    logger,
+    wake(tasks) {
+      for (const lane of new Set(tasks.map((task) => laneOf.get(task)))) lane?.wake();
+    },
+  });
   const stopAll = async () => {
+    await alarm.stop();
     await Promise.allSettled(running.map((lane) => lane.stop()));
     await pool.end();
   };
   try {
-    for (const lane of lanes) running.push(await runLane(pool, logger, lane));
+    for (const lane of lanes) {
+      const started = await runLane(pool, logger, lane, alarm.notify);
+      running.push(started);
+      for (const { job } of lane.handlers) laneOf.set(job.name, started);
+    }
+    alarm.notify();
     await unlockAbandoned(db);
   } catch (error) {
     await stopAll();
     throw error;
   }
   const unlocking = setInterval(() => {
-    unlockAbandoned(db).catch((err: unknown) => logger.warn({ err }, 'could not look for abandoned jobs'));
+    unlockAbandoned(db).then(alarm.notify, (err: unknown) => logger.warn({ err }, 'could not look for abandoned jobs'));
   }, unlockEveryMs).unref();
 
   return {

@@ -1,7 +1,9 @@
 import type { SagaParts } from '../../custody/steps/chain-step.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { describeError } from '../../kernel/jobs/error-reporter.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { type ChainId, homeChain } from '../../money/catalogue.ts';
 import { askTerms, feeTooHigh, type ProtocolTerms } from './ask-protocol.ts';
@@ -17,7 +19,10 @@ export interface CarryHomeParts extends Pick<SagaParts, 'db' | 'ledger' | 'netwo
 }
 
 /** One loop per chain moves deposits to the home chain, for accounts that have no cross-chain wallet there. */
-export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly pollMs: number }): Loop[] {
+export function startCarryingHome(
+  parts: CarryHomeParts,
+  { wakes, pollMs }: { readonly wakes: Wakes; readonly pollMs: number },
+): Loop[] {
   const { networks, logger } = parts;
   if (!networks.has(homeChain)) return [];
   return [...networks.keys()]
@@ -27,7 +32,10 @@ export function startCarryingHome(parts: CarryHomeParts, { pollMs }: { readonly 
         logger,
         fields: { chain },
         trouble: 'deposits cannot be carried home',
+        rest: { wakes, topic: `carry_home/${chain}` },
+        paceMs: pollMs,
         async run() {
+          if (!(await isAnyWaiting(parts.db, chain))) return 'rest';
           await carryHome(parts, chain);
           return pollMs;
         },
@@ -40,9 +48,16 @@ const timesGas = 10n;
 
 const larger = (one: bigint, other: bigint) => (one > other ? one : other);
 
+const waits = 'chain = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL';
+
 /** Deposits that are due. After a failed burn a deposit waits until `carry_after`. */
-const isDue = `chain = $1 AND home_bound AND bridge_id IS NULL AND kept_at IS NULL
+const isDue = `${waits}
   AND (carry_after IS NULL OR carry_after < now())`;
+
+async function isAnyWaiting(db: Queryable, chain: ChainId): Promise<boolean> {
+  const { rows } = await db.query(`SELECT FROM deposits WHERE ${waits} LIMIT 1`, [chain]);
+  return rows.length > 0;
+}
 
 /**
  * Opens one bridge for each account whose deposits are worth it. Two processes at once open only one. All pages are read, because accounts

@@ -3,6 +3,7 @@ import { advanceSaga } from '../../custody/steps/advance-saga.ts';
 import { awaitLiquidity } from '../../custody/steps/serve-liquidity.ts';
 import { approveSpender, approveStep, fillStep, fillWallet } from '../../custody/steps/spending-wallet.ts';
 import type { Feature } from '../../kernel/feature.ts';
+import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { pictureOf } from '../../kernel/sagas/public-status.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
@@ -52,7 +53,7 @@ const liveMinimums = new Map(
 export const bridge: Feature<{
   settings: BridgeSettings;
   serving: BridgeRouteParts;
-  working: BridgeParts & Omit<CarryHomeParts, 'minimum'> & { readonly mode: Mode };
+  working: BridgeParts & Omit<CarryHomeParts, 'minimum'> & { readonly mode: Mode; readonly wakes: Wakes };
 }> = {
   name: 'bridge',
   settings: defineSettings({
@@ -69,10 +70,10 @@ export const bridge: Feature<{
   events: bridgeEvents,
   sagas: [{ saga: bridgeSaga, handler: (parts) => bridgeHandler(parts) }],
   routes: (parts) => [...crossChainWalletRoutes(parts), ...bridgeRoutes(parts)],
-  loops: ({ mode, db, ledger, networks, gasCosts, logger }, { carryMinimum }) =>
+  loops: ({ mode, db, ledger, networks, gasCosts, logger, wakes }, { carryMinimum }) =>
     startCarryingHome(
       { db, ledger, networks, gasCosts, logger, minimum: (chain) => carryMinimum.get(chain) ?? 1n },
-      { pollMs: mode === 'sandbox' ? 1_000 : 30_000 },
+      { wakes, pollMs: mode === 'sandbox' ? 1_000 : 30_000 },
     ),
 };
 

@@ -4,15 +4,17 @@ import { compareNodes, type Verdict } from '../../custody/watch/compare-nodes.ts
 import type { Arrival } from '../../custody/watch/read-transfers.ts';
 import { inParallel } from '../../kernel/in-parallel.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import { noWakes, type Wakes } from '../../kernel/jobs/wakes.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { lockOneNode } from './apply-one-node-limit.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
-import { findHeld, type HeldDeposit, listDue } from './held-deposit.ts';
+import { findHeld, type HeldDeposit, isAnyHeld, listDue } from './held-deposit.ts';
 import { receiveWithin } from './receive-at-house.ts';
 
 export interface HeldParts extends CreditParts {
   readonly checkpoint?: Checkpoint | undefined;
+  readonly wakes?: Wakes;
 }
 
 export const heldCheckpoints = ['deposits.proven', 'deposits.believed'] as const;
@@ -23,21 +25,25 @@ export function startCheckingHeldDeposits(
   networks: Networks,
   mayAct: (chain: ChainId) => boolean,
 ): readonly Loop[] {
-  return [...networks.values()].map((network) =>
-    startLoop({
+  const { wakes = noWakes } = parts;
+  return [...networks.values()].map((network) => {
+    const paceMs = Math.max(network.pollMs, noneDueMs);
+    return startLoop({
       logger: parts.logger,
       fields: { chain: network.id },
       trouble: 'held deposits cannot be checked',
+      rest: { wakes, topic: `held_deposits/${network.id}` },
+      paceMs,
       async run() {
-        const looked = mayAct(network.id) ? await checkHeldDeposits(parts, network) : 0;
-        return looked > 0 ? network.pollMs : Math.max(network.pollMs, nothingHeldMs);
+        if (!mayAct(network.id)) return paceMs;
+        if ((await checkHeldDeposits(parts, network)) > 0) return network.pollMs;
+        return (await isAnyHeld(parts.db, network.id)) ? paceMs : 'rest';
       },
-    }),
-  );
+    });
+  });
 }
 
-/** Usually nothing is held, so polling faster would be wasted. */
-const nothingHeldMs = 1_000;
+const noneDueMs = 1_000;
 const mostAtOnce = 100;
 const askedAtOnce = 4;
 

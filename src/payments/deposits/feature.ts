@@ -14,6 +14,7 @@ import { chainMetrics } from '../../custody/watch/silent-chains.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { GatherHook } from '../../kernel/hook.ts';
+import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { defineSettings, type Mode, wholeNumber } from '../../kernel/settings.ts';
 import { assets, holdings } from '../../money/catalogue.ts';
@@ -38,6 +39,7 @@ interface DepositWork extends SagaParts {
   readonly market: Market;
   readonly gasCosts: GasCosts;
   readonly gatherHook: GatherHook;
+  readonly wakes: Wakes;
 }
 
 /** Below every limit that can be set. The default depends on the mode. */
@@ -93,10 +95,10 @@ export const deposits: Feature<{
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
   checks: ({ silentChains }) => ({ chains: silentChains }),
   loops(
-    { mode, db, ledger, networks, provider, market, gasCosts, logger, checkpoint, gatherHook },
+    { mode, db, ledger, networks, provider, market, gasCosts, logger, checkpoint, gatherHook, wakes },
     { oneNodeLimit: limit },
   ) {
-    const parts = { db, ledger, networks, logger, checkpoint };
+    const parts = { db, ledger, networks, logger, checkpoint, wakes };
     const onDeposits = gatherHook(depositsCredited);
     for (const { id: chain, nodes } of networks.values()) {
       if (limit !== undefined && hostsOf(nodes).size < 2)

@@ -39,6 +39,14 @@ export async function listDue(db: Queryable, chain: ChainId, limit: number): Pro
   );
 }
 
+/** Whether a deposit waits for a node or for the operator. */
+export async function isAnyHeld(db: Queryable, chain: ChainId): Promise<boolean> {
+  const { rows } = await db.query('SELECT FROM held_deposits WHERE chain = $1 AND rejected_at IS NULL LIMIT 1', [
+    chain,
+  ]);
+  return rows.length > 0;
+}
+
 export async function findHeld(
   db: Queryable,
   id: string,

@@ -2,10 +2,11 @@ import type { Network } from '../../chains/network.ts';
 import {
   beginChain,
   type ChainCursor,
+  type ChainHolds,
   checkChain,
   confirmedBlock,
+  createChainHolds,
   findCursor,
-  holdChain,
   listCheckpoints,
   moveCursor,
   releaseChain,
@@ -20,6 +21,7 @@ import { findForkPoint, isOnChain, markVanishedAfter } from '../../custody/watch
 import { createRereads } from '../../custody/watch/rereads.ts';
 import { type Clock, monotonicClock } from '../../kernel/clock.ts';
 import { createErrorReporter, wasRefusedByNode, wasTooSlow } from '../../kernel/jobs/error-reporter.ts';
+import { noWakes, type Wakes } from '../../kernel/jobs/wakes.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { type BookParts, bookMissed, bookTransfers } from './book-transfers.ts';
 import { decideArrivals, recheckUndecidedAfter } from './receive-at-house.ts';
@@ -30,14 +32,17 @@ export interface ReaderParts extends BookParts {
   /** Identifies this process as the lease holder. */
   readonly holder: string;
   readonly leaseMs: number;
+  /** Shared by the readers of a process. */
+  readonly holds?: ChainHolds | undefined;
   readonly mostBlocks: bigint;
   /** Without it, reading starts at the block that is confirmed now. */
   readonly startBlock?: bigint | undefined;
   readonly checkpoint?: Checkpoint | undefined;
   readonly clock?: Clock | undefined;
+  readonly wakes?: Wakes | undefined;
 }
 
-/** How often to query undecided arrivals while none is known. */
+/** How often to query undecided arrivals while none is known and no notification arrives. */
 const noneUndecidedMs = 1_000;
 
 /** How many blocks a process re-reads after taking a chain over: 15 minutes on the fastest chain, more on others. */
@@ -52,35 +57,39 @@ export interface ChainReader {
   /** Whether this process holds the chain's lease now. */
   readonly holds: boolean;
   release(): Promise<void>;
+  /** There may be an arrival to decide. The next step looks. */
+  noteArrivals(): void;
 }
 
 export function createChainReader(parts: ReaderParts, network: Network): ChainReader {
-  const { db, holder, leaseMs, mostBlocks, checkpoint = noCheckpoint } = parts;
+  const { db, holder, leaseMs, mostBlocks, checkpoint = noCheckpoint, wakes = noWakes } = parts;
   const { id: chain, client } = network;
   const hold = { chain, holder, leaseMs };
+  const holds = parts.holds ?? createChainHolds(db, { holder, leaseMs });
   const handled = new Map<string, bigint>();
   const looks = createRereads(parts.clock ?? monotonicClock);
   const lookTrouble = createErrorReporter(parts.logger, { chain }, 'blocks cannot be read again');
   let span = mostBlocks;
   let isRightChain = false;
   let lookAtUndecidedFrom = 0;
-  let held: { readonly cursor: ChainCursor; readonly untilMs: number; readonly floor: bigint } | undefined;
+  let arrivalsNotified = false;
+  let held: { readonly cursor: ChainCursor; readonly floor: bigint } | undefined;
 
   /** Renews the lease only after a third of its time. */
   async function takeHold(): Promise<ChainCursor | undefined> {
-    const now = performance.now();
-    if (held !== undefined && now < held.untilMs - (leaseMs * 2) / 3) return held.cursor;
-    let cursor = await holdChain(db, hold);
+    holds.noteAnswer(chain);
+    if (held !== undefined && performance.now() < holds.untilMs(chain) - (leaseMs * 2) / 3) return held.cursor;
+    let cursor = await holds.take(chain);
     if (cursor === undefined && (await findCursor(db, chain)) === undefined) {
       await beginChain(db, network, parts.startBlock);
-      cursor = await holdChain(db, hold);
+      cursor = await holds.take(chain);
     }
     if (cursor === undefined) {
       held = undefined;
       return undefined;
     }
     const floor = held?.floor ?? (await takeOver(cursor));
-    held = { cursor, floor, untilMs: now + leaseMs };
+    held = { cursor, floor };
     return cursor;
   }
 
@@ -94,7 +103,9 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   async function move(from: ChainCursor, to: ChainCursor): Promise<ReadingProgress> {
     const now = performance.now();
     const moved = await moveCursor(db, hold, { from, to });
-    held = moved && held !== undefined ? { ...held, cursor: to, untilMs: now + leaseMs } : undefined;
+    held = moved && held !== undefined ? { ...held, cursor: to } : undefined;
+    if (held === undefined) holds.lost(chain);
+    else holds.renewed(chain, now + leaseMs);
     return moved ? 'more' : 'elsewhere';
   }
 
@@ -125,12 +136,14 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     }
   }
 
-  /** Checks undecided arrivals with every step while there are any, and once a second otherwise. */
+  /** Checks undecided arrivals with every step while there are any, and otherwise when a notification tells of one. */
   async function decideUndecided(): Promise<void> {
     const now = performance.now();
     if (now < lookAtUndecidedFrom) return;
+    arrivalsNotified = false;
+    lookAtUndecidedFrom = 0;
     const undecided = await decideArrivals(parts, network);
-    lookAtUndecidedFrom = undecided > 0 ? 0 : now + noneUndecidedMs;
+    if (undecided === 0 && !arrivalsNotified) lookAtUndecidedFrom = now + wakes.restMs(noneUndecidedMs);
   }
 
   /** Re-reads one due range when nothing is new. A failure is logged and retried, and delays no new deposit. */
@@ -199,11 +212,16 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
 
   return {
     step,
+    noteArrivals() {
+      arrivalsNotified = true;
+      lookAtUndecidedFrom = 0;
+    },
     get holds() {
-      return held !== undefined && performance.now() < held.untilMs;
+      return held !== undefined && performance.now() < holds.untilMs(chain);
     },
     async release() {
       held = undefined;
+      holds.lost(chain);
       await releaseChain(db, hold);
     },
   };

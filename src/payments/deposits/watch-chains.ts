@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Network, Networks } from '../../chains/network.ts';
 import { type AddressBook, createAddressBook } from '../../custody/watch/address-book.ts';
+import { createChainHolds } from '../../custody/watch/chain-cursor.ts';
 import { startLoop } from '../../kernel/jobs/loop.ts';
+import { noWakes, type Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { ChainId } from '../../money/catalogue.ts';
@@ -17,6 +19,7 @@ export interface WatcherOptions extends CreditParts {
   readonly startBlocks?: ReadonlyMap<ChainId, bigint>;
   readonly checkpoint?: Checkpoint;
   readonly book?: AddressBook;
+  readonly wakes?: Wakes;
 }
 
 export interface Watchers {
@@ -37,15 +40,17 @@ const toldMs = 2_000;
 export function startWatchers({ networks, startBlocks, ...options }: WatcherOptions): Watchers {
   const book = options.book ?? createAddressBook(options.db);
   const holder = randomUUID();
+  const { leaseMs = 15_000, wakes = noWakes } = options;
+  const holds = createChainHolds(options.db, { holder, leaseMs });
   const readers = new Map<ChainId, ChainReader>();
   const loops = new Map<ChainId, ReturnType<typeof watch>>();
   for (const network of networks.values()) {
     const reader = createChainReader(
-      { leaseMs: 15_000, mostBlocks: 2_000n, ...options, book, holder, startBlock: startBlocks?.get(network.id) },
+      { mostBlocks: 2_000n, ...options, leaseMs, holds, book, holder, startBlock: startBlocks?.get(network.id) },
       network,
     );
     readers.set(network.id, reader);
-    loops.set(network.id, watch(network, reader, options.logger));
+    loops.set(network.id, watch(network, reader, { logger: options.logger, wakes }));
   }
 
   return {
@@ -58,12 +63,17 @@ export function startWatchers({ networks, startBlocks, ...options }: WatcherOpti
   };
 }
 
-function watch(network: Network, reader: ChainReader, logger: Logger) {
+function watch(
+  network: Network,
+  reader: ChainReader,
+  { logger, wakes }: { readonly logger: Logger; readonly wakes: Wakes },
+) {
   const pauseMs = network.onBlock === undefined ? network.pollMs : Math.max(network.pollMs, toldMs);
   const loop = startLoop({
     logger,
     fields: { chain: network.id },
     trouble: 'deposits cannot be read',
+    paceMs: network.pollMs,
     async run() {
       const progress = await reader.step();
       if (progress === 'elsewhere') return Math.max(network.pollMs, elsewhereMs);
@@ -71,12 +81,17 @@ function watch(network: Network, reader: ChainReader, logger: Logger) {
     },
   });
   const stopListening = network.onBlock?.(() => loop.wake());
+  const stopHearing = wakes.on(`arrivals/${network.id}`, () => {
+    reader.noteArrivals();
+    loop.notify();
+  });
   return {
     get trouble() {
       return loop.trouble;
     },
     stop() {
       stopListening?.();
+      stopHearing();
       return loop.stop();
     },
   };

@@ -4,6 +4,7 @@ import { findCursor } from '../../custody/watch/chain-cursor.ts';
 import { readTransfers } from '../../custody/watch/read-transfers.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { listOpenLinks } from './link.ts';
@@ -12,13 +13,11 @@ import { matchArrivals, type OpenLink, type Payment } from './match-arrivals.ts'
 export interface UnconfirmedParts {
   readonly db: Database;
   readonly networks: Networks;
+  readonly wakes: Wakes;
 }
 
 /** No page waits for payments older than this; a watcher that is further behind is catching up. */
 const mostBlocks = 1_000n;
-
-/** Polling interval while no link is open. */
-const idleMs = 1_000;
 
 /** The watcher reads final blocks only, so this loop shows earlier ones, and only while a link is open. */
 export function startWatchingUnconfirmed(parts: UnconfirmedParts, logger: Logger): Loop[] {
@@ -27,10 +26,12 @@ export function startWatchingUnconfirmed(parts: UnconfirmedParts, logger: Logger
       logger,
       fields: { chain: network.id },
       trouble: 'payments to funding links cannot be shown before they are final',
+      rest: { wakes: parts.wakes, topic: `funding_links/${network.id}` },
+      paceMs: network.pollMs,
       async run() {
         const links = await listOpenLinks(parts.db, network.id);
         if (links.length > 0 && (await takeTurn(parts.db, network))) await updateUnconfirmed(parts.db, network, links);
-        return links.length > 0 ? network.pollMs : Math.max(network.pollMs, idleMs);
+        return links.length > 0 ? network.pollMs : 'rest';
       },
     }),
   );

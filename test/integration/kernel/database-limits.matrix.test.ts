@@ -184,6 +184,7 @@ describe('the limits', () => {
         'paywright-migrate',
         'paywright-schema',
         'paywright-secret',
+        'paywright-wakes',
         'paywright-worker',
       ]),
     );

@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import type { Database } from '../../../src/kernel/db/database.ts';
+import { startWakes } from '../../../src/kernel/jobs/wakes.ts';
+import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { transferEvents } from '../../../src/payments/transfers/transfer-posting.ts';
 import { type Claimed, claimDeliveries } from '../../../src/webhooks/claim.ts';
 import { forgetDeliveries } from '../../../src/webhooks/delivery.ts';
@@ -20,6 +22,20 @@ async function allEnded(webhookId: string, count: number): Promise<SeenDelivery[
   await until('every delivery to end', async () => (await world.countEnded(webhookId)) === count);
   return world.deliveries(webhookId);
 }
+
+describe('an event', () => {
+  it('wakes loops that rest, and so does a retry that becomes due', async () => {
+    const wakes = await startWakes({ url: world.url, logger: createLogger('silent') });
+    onTestFinished(() => wakes.stop());
+    const from = receiver.arrived.length;
+    receiver.answer = (_arrived, response) =>
+      void response.writeHead(receiver.arrived.length - from === 1 ? 500 : 204).end();
+    const { id, webhookId } = await world.addPayer(receiver);
+    world.deliver([receiver], { wakes: { on: wakes.on, restMs: () => 600_000 } });
+    await world.pay(id, 1);
+    expect(await allEnded(webhookId, 1)).toMatchObject([{ status: 'delivered', attempts: 2 }]);
+  });
+});
 
 describe('a receiver that fails', () => {
   it('is tried four times in all, later each time, with the same event', async () => {

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { createLogger } from '../log/logger.ts';
+import { type LoopOptions, startLoop } from './loop.ts';
+import type { Wakes } from './wakes.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+const fallbackMs = 30_000;
+
+function restingLoop(run: () => Promise<number | 'rest'> = async () => 'rest') {
+  const listeners = new Set<() => void>();
+  const wakes: Wakes = {
+    on(topic, listener) {
+      expect(topic).toBe('work');
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    restMs: () => fallbackMs,
+  };
+  const ran = vi.fn(run);
+  const options: LoopOptions = {
+    logger: createLogger('silent'),
+    fields: {},
+    trouble: 'nothing works',
+    rest: { wakes, topic: 'work' },
+    paceMs: 100,
+    run: ran,
+  };
+  const loop = startLoop(options);
+  return { loop, ran, listeners, notify: () => [...listeners].map((listener) => listener()) };
+}
+
+it('rests until a notification, and runs at once', async () => {
+  const { loop, ran, notify } = restingLoop();
+  await vi.advanceTimersByTimeAsync(fallbackMs - 1);
+  expect(ran).toHaveBeenCalledTimes(1);
+  notify();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(ran).toHaveBeenCalledTimes(2);
+  await loop.stop();
+});
+
+it('finds what a lost notification missed', async () => {
+  const { loop, ran } = restingLoop();
+  await vi.advanceTimersByTimeAsync(fallbackMs);
+  expect(ran).toHaveBeenCalledTimes(2);
+  await loop.stop();
+});
+
+it('answers many notifications with one run per pace', async () => {
+  const { loop, ran, notify } = restingLoop();
+  await vi.advanceTimersByTimeAsync(50);
+  for (let times = 0; times < 10; times++) notify();
+  await vi.advanceTimersByTimeAsync(49);
+  expect(ran).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(ran).toHaveBeenCalledTimes(2);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(ran).toHaveBeenCalledTimes(2);
+  await loop.stop();
+});
+
+it('runs again for a notification that came during a run', async () => {
+  let finish = () => {};
+  const { loop, ran, notify } = restingLoop(
+    () =>
+      new Promise((resolve) => {
+        finish = () => resolve('rest');
+      }),
+  );
+  notify();
+  finish();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(ran).toHaveBeenCalledTimes(2);
+  finish();
+  await loop.stop();
+});
+
+it('keeps its backoff after a failure, and listens no longer once it has stopped', async () => {
+  const { loop, ran, notify, listeners } = restingLoop(async () => {
+    throw new Error('down');
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  notify();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(ran).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(250);
+  expect(ran.mock.calls.length).toBeGreaterThan(1);
+  await loop.stop();
+  expect(listeners.size).toBe(0);
+});
