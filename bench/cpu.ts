@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 const ticksPerSecond = 100;
 
 /** CPU seconds of one process, or of a process and all that it has started, also those that ended since. */
-function cpuSeconds(pid: number, of: 'itself' | 'family' = 'itself'): number {
+export function cpuSeconds(pid: number, of: 'itself' | 'family' = 'itself'): number {
   const { own, ended } = readStat(pid);
   return of === 'itself' ? own : own + ended + childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), 0);
 }

@@ -9,6 +9,7 @@ import { monotonicClock, systemClock } from '../kernel/clock.ts';
 import { claimDatabase } from '../kernel/db/claim-database.ts';
 import { openDatabase, type Queryable } from '../kernel/db/database.ts';
 import { usualPatience } from '../kernel/db/migration-lock.ts';
+import { createNotice } from '../kernel/jobs/wakes.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
 import type { MetricSource } from '../kernel/metrics/metric.ts';
@@ -118,7 +119,9 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
   closers.push(() => ledgerDb.close());
   const meters = openMeters(config);
   meters?.pools.set('requests', db.pool).set('ledger', ledgerDb.pool);
-  const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count });
+  const eventNotice = createNotice(db, 'events');
+  closers.push(async () => eventNotice.stop());
+  const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count, onEvents: eventNotice.tell });
   closers.push(() => ledger.stop());
 
   let publicUrl = config.publicUrl ?? '';

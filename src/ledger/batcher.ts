@@ -112,6 +112,8 @@ export interface BatcherOptions {
   readonly known: KnownAccounts;
   readonly limits?: Partial<BatchLimits>;
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
+  /** Called after a commit that may have recorded events. */
+  readonly onEvents?: (() => void) | undefined;
 }
 
 /**
@@ -119,7 +121,8 @@ export interface BatcherOptions {
  * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn. When the
  * last batch was a lone posting, one that finds the ledger idle leaves at once.
  */
-export function createBatcher({ pool, logger, known, limits: given, onBatch }: BatcherOptions): Batcher {
+export function createBatcher(options: BatcherOptions): Batcher {
+  const { pool, logger, known, limits: given, onBatch, onEvents } = options;
   const limits = { ...defaultLimits, ...given };
   let waiting: Waiting[] = [];
   let inFlight = 0;
@@ -190,6 +193,7 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
       const { outcomes, touched } = await postBatch((what, values) => call(client, what, values), postings, known.has);
       client.release();
       report('answered');
+      if (postings.some(mayRecordEvents)) onEvents?.();
       known.add(touched);
       for (let index = 0; index < batch.length; index++) {
         const outcome = outcomes[index] as Outcome | LedgerUnavailable;
@@ -258,6 +262,10 @@ export function createBatcher({ pool, logger, known, limits: given, onBatch }: B
       });
     },
   };
+}
+
+function mayRecordEvents({ senderEvent, recipientEvent }: Posting): boolean {
+  return senderEvent !== undefined || recipientEvent !== undefined;
 }
 
 function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolean {

@@ -41,11 +41,20 @@ export interface LedgerOptions {
   readonly logger: Logger;
   readonly limits?: Partial<BatchLimits>;
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
+  /** Called after a batch that may have recorded events. Its commit notifies nobody (migration 019). */
+  readonly onEvents?: () => void;
 }
 
-export function createLedger({ db, logger, limits, onBatch }: LedgerOptions): Ledger {
+export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOptions): Ledger {
   const known = createKnownAccounts();
-  const batcher = createBatcher({ pool: db.pool, logger, known, onBatch, ...(limits === undefined ? {} : { limits }) });
+  const batcher = createBatcher({
+    pool: db.pool,
+    logger,
+    known,
+    onBatch,
+    onEvents,
+    ...(limits === undefined ? {} : { limits }),
+  });
 
   return {
     post(posting) {

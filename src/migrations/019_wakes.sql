@@ -14,8 +14,10 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Per row: a statement may record no event, and a notification makes other commits wait.
-CREATE TRIGGER events_wake AFTER INSERT ON ledger.events FOR EACH ROW EXECUTE FUNCTION wake_loops('events');
+-- Commits that notify wait for each other, so batches of postings do not: the process that posted them notifies afterwards, at most
+-- ten times a second (src/kernel/jobs/wakes.ts).
+CREATE TRIGGER events_wake AFTER INSERT ON ledger.events
+  FOR EACH ROW WHEN (current_setting('application_name') <> 'paywright-ledger') EXECUTE FUNCTION wake_loops('events');
 
 CREATE TRIGGER webhook_deliveries_wake AFTER INSERT ON webhook_deliveries
   FOR EACH STATEMENT EXECUTE FUNCTION wake_loops('deliveries');

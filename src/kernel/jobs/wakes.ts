@@ -1,7 +1,11 @@
+import type { Queryable } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import type { Logger } from '../log/logger.ts';
 
-/** Wakes loops that rest because they have no work. The triggers of migration 019 notify in the commit of the work. */
+/**
+ * Wakes loops that rest because they have no work. The triggers of migration 019 notify in the commit of the work,
+ * `createNotice` after it.
+ */
 export interface Wakes {
   /** Calls the listener when there is work, and whenever a notification may have been lost. Returns a function that ends it. */
   on(topic: string, listener: () => void): () => void;
@@ -47,6 +51,32 @@ export async function startWakes({ url, logger }: { readonly url: string; readon
     stop: () => listener.stop(),
   };
   return wakes;
+}
+
+const noticeEveryMs = 100;
+
+/** Notifies of work whose own commits do not, because they would wait for each other: at once, and then ten times a second. */
+export function createNotice(db: Queryable, topic: string) {
+  let timer: NodeJS.Timeout | undefined;
+  let isDue = false;
+  function notify(): void {
+    isDue = false;
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (isDue) notify();
+    }, noticeEveryMs).unref();
+    // If it fails, the fallback of the loop finds the work.
+    db.query('SELECT pg_notify($1, $2)', [channel, topic]).catch(() => {});
+  }
+  return {
+    tell(): void {
+      if (timer === undefined) notify();
+      else isDue = true;
+    },
+    stop(): void {
+      clearTimeout(timer);
+    },
+  };
 }
 
 /** Without notifications every loop keeps its pace. */
