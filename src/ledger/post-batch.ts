@@ -20,7 +20,7 @@ export interface PostCall {
 }
 
 export const postCall = callOf('ledger.post', 20);
-export const postOneCall = callOf('ledger.post_one', 19);
+const postOneCall = callOf('ledger.post_one', 19);
 
 function callOf(name: string, count: number): PostCall {
   const parameters = Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
