@@ -113,14 +113,14 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
     url: store.url,
     poolSize: 2,
     logger,
-    applicationName: 'paywright-ledger',
+    applicationName: 'paywright-batches',
     limits: postingLimits,
   });
   closers.push(() => ledgerDb.close());
   const meters = openMeters(config);
   meters?.pools.set('requests', db.pool).set('ledger', ledgerDb.pool);
   const eventNotice = createNotice(db, 'events');
-  closers.push(async () => eventNotice.stop());
+  closers.push(() => eventNotice.stop());
   const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count, onEvents: eventNotice.tell });
   closers.push(() => ledger.stop());
 

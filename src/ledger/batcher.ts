@@ -213,6 +213,8 @@ export function createBatcher(options: BatcherOptions): Batcher {
     const refused = refusal(error);
     if (refused === undefined) {
       logger.warn({ err: error, postings: batch.length }, 'a database connection was lost while posting');
+      // It may have committed.
+      onEvents?.();
       for (const { reject } of batch) reject(new OutcomeUnknown(error));
       return;
     }

@@ -2,6 +2,9 @@
 -- How many payments a payer has open is a number in its row. Counting them with every claim took longer the more were
 -- open.
 
+-- What is counted below must not change meanwhile, nor be counted by the function of before.
+LOCK TABLE payment_claims IN SHARE ROW EXCLUSIVE MODE;
+
 ALTER TABLE payers ADD COLUMN open_calls bigint NOT NULL DEFAULT 0 CHECK (open_calls >= 0);
 COMMENT ON COLUMN payers.open_calls IS 'How many payments `credit` consists of.';
 

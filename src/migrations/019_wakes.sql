@@ -15,9 +15,9 @@ BEGIN
 END $$;
 
 -- Commits that notify wait for each other, so batches of postings do not: the process that posted them notifies afterwards, at most
--- ten times a second (src/kernel/jobs/wakes.ts).
+-- ten times a second (src/kernel/jobs/wakes.ts). Release 0.1.0 does not, and its batches have another application_name.
 CREATE TRIGGER events_wake AFTER INSERT ON ledger.events
-  FOR EACH ROW WHEN (current_setting('application_name') <> 'paywright-ledger') EXECUTE FUNCTION wake_loops('events');
+  FOR EACH ROW WHEN (current_setting('application_name') <> 'paywright-batches') EXECUTE FUNCTION wake_loops('events');
 
 CREATE TRIGGER webhook_deliveries_wake AFTER INSERT ON webhook_deliveries
   FOR EACH STATEMENT EXECUTE FUNCTION wake_loops('deliveries');

@@ -35,6 +35,8 @@ export interface Deliveries {
 }
 
 const fanOutPaceMs = 100;
+/** How long an event may wait that was not notified of. */
+const longestRestMs = 5_000;
 const claimPaceMs = 250;
 const graceMs = 3_000;
 /** Time to record a result after an attempt. */
@@ -79,7 +81,8 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
       const { deliveries, took, more } = await fanOut(db, events);
       if (deliveries > 0) claims.wake();
       if (more) return 0;
-      return took ? fanOutPaceMs : 'rest';
+      // A process that is killed after its commit notifies nobody.
+      return took ? fanOutPaceMs : Math.min(wakes.restMs(fanOutPaceMs), longestRestMs);
     },
   });
 

@@ -41,6 +41,18 @@ it('rests until a notification, and runs at once', async () => {
   await loop.stop();
 });
 
+it('goes round again for what it was told in the middle of a round', async () => {
+  const pauses: (number | 'rest')[] = [0, 'rest', 'rest'];
+  const { loop, ran, notify } = restingLoop(async () => {
+    await Promise.resolve();
+    if (pauses.length === 3) notify();
+    return pauses.shift() ?? 'rest';
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(ran).toHaveBeenCalledTimes(3);
+  await loop.stop();
+});
+
 it('finds what a lost notification missed', async () => {
   const { loop, ran } = restingLoop();
   await vi.advanceTimersByTimeAsync(fallbackMs);

@@ -80,11 +80,15 @@ export function startLoop(options: LoopOptions): Loop {
   }
 
   async function runOn(): Promise<void> {
+    let pauseMs = 1;
     while (!stopped) {
-      awake = false;
-      notified = false;
+      // A run without a pause goes on where the last one ended: what was told meanwhile is for the next round.
+      if (pauseMs > 0) {
+        awake = false;
+        notified = false;
+      }
       beganAt = performance.now();
-      const pauseMs = await runOnce();
+      pauseMs = await runOnce();
       // After a failure the backoff applies even if there is work to do.
       if (!stopped && pauseMs > 0 && !(awake && failures === 0)) await pause(pauseMs);
     }

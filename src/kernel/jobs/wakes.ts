@@ -65,16 +65,21 @@ export function createNotice(db: Queryable, topic: string) {
       timer = undefined;
       if (isDue) notify();
     }, noticeEveryMs).unref();
-    // If it fails, the fallback of the loop finds the work.
-    db.query('SELECT pg_notify($1, $2)', [channel, topic]).catch(() => {});
+    void send();
+  }
+  /** If it fails, the fallback of the loop finds the work. */
+  async function send(): Promise<void> {
+    await db.query('SELECT pg_notify($1, $2)', [channel, topic]).catch(() => {});
   }
   return {
     tell(): void {
       if (timer === undefined) notify();
       else isDue = true;
     },
-    stop(): void {
+    /** Sends what is still due. */
+    async stop(): Promise<void> {
       clearTimeout(timer);
+      if (isDue) await send();
     },
   };
 }

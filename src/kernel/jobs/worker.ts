@@ -45,6 +45,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const alarm = startJobAlarm({
     pool,
     logger,
+    tasks: lanes.flatMap(({ handlers }) => handlers.map(({ job }) => job.name)),
     wake(tasks) {
       for (const lane of new Set(tasks.map((task) => laneOf.get(task)))) lane?.wake();
     },

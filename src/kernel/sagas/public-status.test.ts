@@ -26,6 +26,10 @@ test('states that share a public name are one status', () => {
   expect(statesShownAs(errand, 'open')).toEqual(['planned', 'gone']);
 });
 
+test('a state that only a newer release knows is still under way', () => {
+  expect(publicStatusOf(errand, 'newer' as 'gone')).toBe('paying');
+});
+
 test('the picture marks the statuses that may still fail', () => {
   expect(pictureOf(errand, 'An errand')).toEqual({
     caption: 'An errand',

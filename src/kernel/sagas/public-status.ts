@@ -8,12 +8,20 @@ export function publicStatusesOf<PublicName extends string>({ states }: Saga<str
 }
 
 export function publicStatusOf<State extends string, PublicName extends string>(
-  { name, states }: Saga<State, PublicName>,
+  saga: Saga<State, PublicName>,
   status: State,
 ): PublicName {
-  const { publicName } = states[status];
-  if (publicName === undefined) throw new TypeError(`a ${name} has no public name for ${status}`);
+  const known: SagaState<PublicName> | undefined = saga.states[status];
+  const publicName = known === undefined ? lastUnderWay(saga) : known.publicName;
+  if (publicName === undefined) throw new TypeError(`a ${saga.name} has no public name for ${status}`);
   return publicName;
+}
+
+/** A state that only a newer release knows is shown as the last status on the usual path that is not an end. */
+function lastUnderWay<PublicName extends string>(saga: Saga<string, PublicName>): PublicName | undefined {
+  const failure = publicStatusesOf(saga).at(-1);
+  const states = Object.values<SagaState<PublicName>>(saga.states);
+  return states.findLast(({ next, publicName }) => next.length > 0 && publicName !== failure)?.publicName;
 }
 
 /** The states that the API shows as this status. */

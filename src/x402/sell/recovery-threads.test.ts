@@ -3,9 +3,9 @@ import { createRecoveryThreads } from './recovery-threads.ts';
 
 const question = { separator: '00'.repeat(32), struct: '00'.repeat(192), signature: `${'00'.repeat(64)}1b` };
 const opened: { close(): Promise<void> }[] = [];
-const open = (program: string) => {
+const open = (program: string, limitMs = 60_000) => {
   const url = new URL(`data:text/javascript,${encodeURIComponent(program)}`);
-  const threads = createRecoveryThreads({ program: url, count: 1 });
+  const threads = createRecoveryThreads({ program: url, count: 1, limitMs });
   opened.push(threads);
   return threads;
 };
@@ -27,6 +27,11 @@ it('refuses the questions of a thread that dies, and asks a new one next', async
   const refused = { status: 503, extras: { headers: { 'Retry-After': '1' } } };
   await expect(recover({ ...question, signature: 'die' })).rejects.toMatchObject(refused);
   expect(await recover(question)).toBe('0xab');
+});
+
+it('ends a thread that never answers, and refuses its questions', async () => {
+  const { recover } = open(`${listen} { for (;;); });`, 50);
+  await expect(recover(question)).rejects.toMatchObject({ status: 503 });
 });
 
 it('refuses the questions of a thread that cannot start', async () => {

@@ -18,12 +18,17 @@ export interface RecoveryThreads {
 interface ThreadsOptions {
   readonly program?: URL;
   readonly count?: number;
+  readonly limitMs?: number;
 }
+
+/** Far longer than a batch takes on a busy machine. A thread that is silent for longer is ended. */
+const silentMs = 10_000;
 
 const usual = {
   program: builtFile('./recovery-thread.js', import.meta.url),
   /** The event loop and PostgreSQL need a core too. */
   count: Math.max(1, Math.min(4, availableParallelism() - 1)),
+  limitMs: silentMs,
 };
 /** About 20 ms of work, so that an answer does not wait long for the others of its batch. */
 const atOnce = 32;
@@ -32,7 +37,7 @@ const mostMegabytes = 64;
 
 /** A thread starts when it is first needed and has one batch at a time. The next batch replaces one that has died. */
 export function createRecoveryThreads(options: ThreadsOptions = {}): RecoveryThreads {
-  const { program, count } = { ...usual, ...options };
+  const { program, count, limitMs } = { ...usual, ...options };
   const all = new Set<Worker>();
   const idle = new Set<Worker>();
 
@@ -53,9 +58,14 @@ export function createRecoveryThreads(options: ThreadsOptions = {}): RecoveryThr
     const [thread = start()] = idle;
     idle.delete(thread);
     return new Promise((resolve, reject) => {
-      const die = () => reject(unavailable());
+      const silence = setTimeout(() => void thread.terminate(), limitMs);
+      const die = () => {
+        clearTimeout(silence);
+        reject(unavailable());
+      };
       thread.once('exit', die);
       thread.once('message', (signers: readonly Signer[]) => {
+        clearTimeout(silence);
         thread.off('exit', die);
         // An idle thread does not keep the process running.
         thread.unref();

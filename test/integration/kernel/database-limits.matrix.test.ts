@@ -179,7 +179,7 @@ describe('the limits', () => {
         'paywright',
         'paywright-chains',
         'paywright-claim',
-        'paywright-ledger',
+        'paywright-batches',
         'paywright-listener',
         'paywright-migrate',
         'paywright-schema',

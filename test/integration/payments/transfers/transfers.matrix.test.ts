@@ -380,7 +380,7 @@ test('a database that only reads is told apart from an unknown outcome', async (
     await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value}`);
     // It answers when they have ended, and have said so to whoever has used them.
     await admin.query(
-      "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'paywright-ledger' AND datname = current_database()",
+      "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'paywright-batches' AND datname = current_database()",
     );
     await setImmediate();
   };
