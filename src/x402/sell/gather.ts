@@ -75,7 +75,7 @@ export function createGatherer<Item, Result>({
 }
 
 function tooBusy() {
-  return httpErrors.unavailable('Too many payments are waiting. Nothing was charged. Try again.', {
+  return httpErrors.unavailable('Too many payments are waiting. Send the same payment again: it is charged once.', {
     headers: { 'Retry-After': '1' },
   });
 }
