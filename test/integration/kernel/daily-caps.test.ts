@@ -388,18 +388,21 @@ describe('what nobody needs any more', () => {
   test('funding links that led to nothing do not stay for more than 90 days', async () => {
     const ada = await service.client.register();
     const { accountId } = await idOf(ada);
-    await db().query(
-      `INSERT INTO funding_links (id, account_id, chain, asset, atomic, token_hash, created_at, expires_at, seen_tx)
-       SELECT 'fnd_' || name, $1, 'MATIC', 'USDC', 1, sha256(name::bytea), now() - make_interval(days => days + 1),
-              now() - make_interval(days => days), seen
-         FROM (VALUES ('young', 89, NULL), ('old', 91, NULL), ('seen', 91, '0x1'), ('card', 91, NULL)) l (name, days, seen)`,
-      [accountId],
-    );
-    await db().query(
-      "INSERT INTO funding_card_payments (provider, payment_id, link_id, state) VALUES ('moonpay', '1', 'fnd_card', 'pending')",
-    );
-    await forgetLinks(db());
-    const { rows } = await db().query('SELECT id FROM funding_links WHERE account_id = $1 ORDER BY id', [accountId]);
+    // In one transaction, so that the watcher of payments does not find that one of them was never seen.
+    const rows = await db().transaction(async (tx) => {
+      await tx.query(
+        `INSERT INTO funding_links (id, account_id, chain, asset, atomic, token_hash, created_at, expires_at, seen_tx)
+         SELECT 'fnd_' || name, $1, 'MATIC', 'USDC', 1, sha256(name::bytea), now() - make_interval(days => days + 1),
+                now() - make_interval(days => days), seen
+           FROM (VALUES ('young', 89, NULL), ('old', 91, NULL), ('seen', 91, '0x1'), ('card', 91, NULL)) l (name, days, seen)`,
+        [accountId],
+      );
+      await tx.query(
+        "INSERT INTO funding_card_payments (provider, payment_id, link_id, state) VALUES ('moonpay', '1', 'fnd_card', 'pending')",
+      );
+      await forgetLinks(tx);
+      return (await tx.query('SELECT id FROM funding_links WHERE account_id = $1 ORDER BY id', [accountId])).rows;
+    });
     expect(rows).toEqual([{ id: 'fnd_card' }, { id: 'fnd_seen' }, { id: 'fnd_young' }]);
   });
 });
