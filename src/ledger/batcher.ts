@@ -119,7 +119,7 @@ export interface BatcherOptions {
 /**
  * While a batch commits, arriving postings gather into the next one. There is no timer: a posting that finds a free
  * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn. When the
- * last batch was a lone posting, one that finds the ledger idle leaves at once.
+ * last two batches were lone postings, one that finds the ledger idle leaves at once.
  */
 export function createBatcher(options: BatcherOptions): Batcher {
   const { pool, logger, known, limits: given, onBatch, onEvents } = options;
@@ -128,13 +128,14 @@ export function createBatcher(options: BatcherOptions): Batcher {
   let inFlight = 0;
   let leaving = 0;
   let scheduled = false;
-  let lastSize = 0;
+  /** How many batches in a row were one posting. */
+  let loneInARow = 0;
   let stopped = false;
   let onIdle = () => {};
 
   function schedule(): void {
     if (scheduled || waiting.length === 0 || inFlight >= limits.batchesInFlight) return;
-    if (inFlight === 0 && lastSize === 1) {
+    if (inFlight === 0 && loneInARow >= 2) {
       leave();
       return;
     }
@@ -150,7 +151,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
     const batch = takeBatch();
     inFlight++;
     leaving += batch.length;
-    lastSize = batch.length;
+    loneInARow = batch.length === 1 ? loneInARow + 1 : 0;
     void answer(batch).finally(() => {
       inFlight--;
       leaving -= batch.length;
