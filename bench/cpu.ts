@@ -6,7 +6,7 @@ const ticksPerSecond = 100;
 /** CPU seconds of one process, or of a process and all that it has started, also those that ended since. */
 export function cpuSeconds(pid: number, of: 'itself' | 'family' = 'itself'): number {
   const { own, ended } = readStat(pid);
-  return of === 'itself' ? own : own + ended + childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), 0);
+  return of === 'itself' ? own : own + ended + childrenOf(pid).reduce((sum, child) => sum + ownSeconds(child), 0);
 }
 
 /** What `work` costs in CPU: microseconds for each thing it says it has done. */
@@ -48,6 +48,15 @@ function readStat(pid: number): { own: number; ended: number } {
 function fieldsOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** Zero for a process that has ended since it was listed: its parent counts it. */
+function ownSeconds(pid: number): number {
+  try {
+    return readStat(pid).own;
+  } catch {
+    return 0;
+  }
 }
 
 function childrenOf(pid: number): number[] {

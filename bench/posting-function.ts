@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { houseAccount, userAccount } from '../src/ledger/account-id.ts';
+import { houseAccount, slotCount, userAccount } from '../src/ledger/account-id.ts';
 import { encodeBatch } from '../src/ledger/encode-batch.ts';
+import { anySlot } from '../src/ledger/fee-slots.ts';
 import { postCall } from '../src/ledger/post-batch.ts';
 import type { Posting } from '../src/ledger/posting.ts';
 import { amountOf } from '../src/money/amount.ts';
@@ -14,42 +15,65 @@ export interface PostingFunctionOptions {
   readonly owners: readonly bigint[];
   readonly batchSize: number;
   readonly seconds: number;
+  /** Each posts for people of its own, so that they meet at the house's accounts only. */
+  readonly connections?: number;
 }
 
 /**
- * The posting function as the batcher calls it, on one connection, with an API key to check, an Idempotency-Key to keep
- * and two events to offer on every transfer. Only the calls count, not the making of the batches.
+ * The posting function as the batcher calls it, with an API key to check, an Idempotency-Key to keep and two events to
+ * offer on every transfer. Only the calls count, not the making of the batches, which are made beforehand.
  */
 export async function measurePostingFunction(options: PostingFunctionOptions): Promise<Measured> {
-  const { url, owners, batchSize, seconds } = options;
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const call = async (isKnown: () => boolean): Promise<number> => {
-    const postings = Array.from({ length: batchSize }, () => randomTransfer(owners));
-    const { values } = encodeBatch(postings, isKnown);
-    const started = performance.now();
-    const { rows } = await client.query<{ outcomes: string }>({ ...postCall, values });
-    const tookMs = performance.now() - started;
-    if (rows[0]?.outcomes !== 'P'.repeat(batchSize)) throw new Error(`refused: ${rows[0]?.outcomes}`);
-    return tookMs;
-  };
-  // The first calls open the fee account and plan the statements.
-  for (let warmUp = 0; warmUp < 6; warmUp++) await call(() => false);
+  const { url, owners, batchSize, seconds, connections = 1 } = options;
+  const share = Math.floor(owners.length / connections);
+  const lines = await Promise.all(
+    Array.from({ length: connections }, (_, index) =>
+      openLine(url, owners.slice(index * share, (index + 1) * share), batchSize),
+    ),
+  );
   const latencies: number[] = [];
   let spentMs = 0;
   const { cpu } = await cpuPerThing(
     { postgres: await postmasterOf(url) },
     async () => {
       while (spentMs < seconds * 1_000) {
-        const tookMs = await call(() => true);
-        latencies.push(tookMs);
-        spentMs += tookMs;
+        const prepared = lines.map(({ prepare }) => prepare());
+        const started = performance.now();
+        await Promise.all(lines.map(async ({ post }, index) => latencies.push(...(await post(prepared[index] ?? [])))));
+        spentMs += performance.now() - started;
       }
     },
     () => latencies.length * batchSize,
   );
-  await client.end();
+  for (const { client } of lines) await client.end();
   return { ...summarise(latencies.length * batchSize, spentMs, latencies), cpu };
+}
+
+type Values = (string | null)[];
+
+async function openLine(url: string, owners: readonly bigint[], batchSize: number) {
+  const client = new pg.Client({ connectionString: url });
+  // What a call throws is the reason, and not the end of the connection after it.
+  client.on('error', () => {});
+  await client.connect();
+  const make = (isKnown: () => boolean, slot: number) => {
+    const postings = Array.from({ length: batchSize }, () => randomTransfer(owners));
+    return encodeBatch(postings, { isKnown, slot }).values;
+  };
+  const post = async (batches: readonly Values[]): Promise<number[]> => {
+    const latencies: number[] = [];
+    for (const values of batches) {
+      const started = performance.now();
+      const { rows } = await client.query<{ outcomes: string }>({ ...postCall, values });
+      latencies.push(performance.now() - started);
+      if (rows[0]?.outcomes !== 'P'.repeat(batchSize)) throw new Error(`refused: ${rows[0]?.outcomes}`);
+    }
+    return latencies;
+  };
+  // The first calls plan the statements, and open the accounts for fees.
+  for (let slot = 0; slot < slotCount; slot++) await post([make(() => false, slot)]);
+  const atOnce = Math.max(1, Math.round(4_000 / batchSize));
+  return { client, post, prepare: () => Array.from({ length: atOnce }, () => make(() => true, anySlot())) };
 }
 
 function randomTransfer(owners: readonly bigint[]): Posting {

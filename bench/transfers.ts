@@ -50,6 +50,10 @@ export async function measureTransfers(postgres: BenchServer, options: TransferO
       ways[`b: posting function, ${batchSize} at once`] = () =>
         measurePostingFunction({ url: functionUrl, owners: functionOwners, batchSize, seconds });
     }
+    for (const connections of [2, 4]) {
+      ways[`b: posting function, 200 at once, ${connections} connections`] = () =>
+        measurePostingFunction({ url: functionUrl, owners: functionOwners, batchSize: 200, seconds, connections });
+    }
     for (const connections of [1, 64, 256]) {
       ways[`c: HTTP, ${connections} connections`] = () => pay(server, people, connections);
     }

@@ -45,8 +45,8 @@ export type HouseKind = Exclude<Kind, 'available' | 'held' | 'due'>;
 declare const ledgerAccount: unique symbol;
 
 /**
- * owner << 14 | kind << 8 | chain << 4 | asset, with owner 0 for the house. An account's number follows from its parts,
- * without a look-up.
+ * owner << 14 | kind << 8 | chain << 4 | asset, with owner 0 for the house, and negative owners for slots of its account
+ * for fees. An account's number follows from its parts, without a look-up.
  */
 export type AccountId = number & { readonly [ledgerAccount]: true };
 
@@ -66,6 +66,31 @@ export function dueAccount(claimantId: bigint, asset: Asset, chain: ChainId = ho
 
 export function houseAccount(kind: HouseKind, asset: Asset, chain: ChainId = homeChain): AccountId {
   return compose(0n, kind, chain, asset);
+}
+
+/**
+ * Every transfer credits the house's account for fees. A single row of it would put all batches in line, so it is kept
+ * in this many: the account itself, and slots with the owners -1, -2 … Its balance is their sum.
+ */
+export const slotCount = 16;
+
+export function isHouseAccount(account: AccountId): boolean {
+  return account < 16_384;
+}
+
+/** Only the account itself, not its slots. */
+export function isFeeAccount(account: AccountId): boolean {
+  return isHouseAccount(account) && account >> 8 === kindCodes.fees;
+}
+
+export function inSlot(account: AccountId, slot: number): AccountId {
+  return ((account & 16_383) - slot * 16_384) as AccountId;
+}
+
+/** All accounts that a house account is kept in, itself first. */
+export function slotsOf(account: AccountId): AccountId[] {
+  if (!isFeeAccount(account)) return [account];
+  return Array.from({ length: slotCount }, (_, slot) => inSlot(account, slot));
 }
 
 function compose(ownerId: bigint, kind: Kind, chain: ChainId, asset: Asset): AccountId {
@@ -88,7 +113,7 @@ export function accountParts(id: AccountId): AccountParts | undefined {
   const owner = Math.floor(id / 16_384);
   const [kind, chain, asset] = [kindNames[(id >> 8) & 63], chainNames[(id >> 4) & 15], assetNames[id & 15]];
   if (kind === undefined || chain === undefined || asset === undefined) return undefined;
-  return { ownerId: owner === 0 ? null : BigInt(owner), kind, chain, asset };
+  return { ownerId: owner <= 0 ? null : BigInt(owner), kind, chain, asset };
 }
 
 /** Throws for an asset that only a newer release knows. */

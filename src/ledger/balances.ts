@@ -10,6 +10,7 @@ import {
   chainByCode,
   type HouseKind,
   houseAccount,
+  slotsOf,
   userAccount,
 } from './account-id.ts';
 
@@ -28,11 +29,13 @@ export async function balancesOf(db: Queryable, ownerId: bigint): Promise<Balanc
     'SELECT id, balance FROM ledger.accounts WHERE id >= $1 AND id < $2 ORDER BY id',
     [first, end],
   );
-  return rows.flatMap(({ id, balance }) => {
-    const account = Number(id) as AccountId;
-    const parts = accountParts(account);
-    return parts === undefined ? [] : [{ ...parts, account, balance: amountOf(parts.asset, balance) }];
-  });
+  return rows.flatMap(toBalance);
+}
+
+function toBalance({ id, balance }: { readonly id: bigint; readonly balance: bigint }): Balance[] {
+  const account = Number(id) as AccountId;
+  const parts = accountParts(account);
+  return parts === undefined ? [] : [{ ...parts, account, balance: amountOf(parts.asset, balance) }];
 }
 
 export interface Claim {
@@ -73,13 +76,17 @@ export async function spendableBalances(
 }
 
 export async function houseBalance(db: Queryable, kind: HouseKind, asset: Asset, chain: ChainId): Promise<Amount> {
-  const { rows } = await db.query<{ balance: bigint }>('SELECT balance FROM ledger.accounts WHERE id = $1', [
-    houseAccount(kind, asset, chain),
-  ]);
+  const { rows } = await db.query<{ balance: bigint | null }>(
+    'SELECT sum(balance) AS balance FROM ledger.accounts WHERE id = ANY ($1)',
+    [slotsOf(houseAccount(kind, asset, chain))],
+  );
   return amountOf(asset, rows[0]?.balance ?? 0n);
 }
 
-/** Every house account that a posting ever named. */
-export function houseBalances(db: Queryable): Promise<Balance[]> {
-  return balancesOf(db, 0n);
+/** Every house account that a posting ever named, fees as one. */
+export async function houseBalances(db: Queryable): Promise<Balance[]> {
+  const { rows } = await db.query<{ id: bigint; balance: bigint }>(
+    'SELECT id & 16383 AS id, sum(balance) AS balance FROM ledger.accounts WHERE id < 16384 GROUP BY 1 ORDER BY 1',
+  );
+  return rows.flatMap(toBalance);
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../kernel/log/logger.ts';
 import { createHistogram, defineMetrics, type MetricSource } from '../kernel/metrics/metric.ts';
 import type { AccountId } from './account-id.ts';
 import { LedgerBusy, LedgerUnavailable } from './errors.ts';
+import { anySlot } from './fee-slots.ts';
 import { type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import type { Outcome, Posting } from './posting.ts';
 
@@ -191,7 +192,10 @@ export function createBatcher(options: BatcherOptions): Batcher {
     let failure: unknown;
     try {
       const postings = batch.map(({ posting }) => posting);
-      const { outcomes, touched } = await postBatch((what, values) => call(client, what, values), postings, known.has);
+      const { outcomes, touched } = await postBatch((what, values) => call(client, what, values), postings, {
+        isKnown: known.has,
+        slot: anySlot(),
+      });
       client.release();
       report('answered');
       if (postings.some(mayRecordEvents)) onEvents?.();

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { newUuid } from '../kernel/ids/typeid.ts';
-import { type AccountId, assetCode } from './account-id.ts';
-import { type IdempotencyScope, type Posting, toPostingUuid } from './posting.ts';
+import { type AccountId, assetCode, assetOfAccount, inSlot, isFeeAccount, isHouseAccount } from './account-id.ts';
+import { type Entry, type IdempotencyScope, type Posting, toPostingUuid } from './posting.ts';
 
 export interface EncodedBatch {
   /** The arguments of ledger.post, in order. */
@@ -15,9 +15,16 @@ export function uuidOf({ id }: Posting, now: number): string {
   return id === undefined ? newUuid(now) : (toPostingUuid(id) as string);
 }
 
-/** The database opens the accounts for which `isKnown` is false. */
-export function encodeBatch(postings: readonly Posting[], isKnown: (account: AccountId) => boolean): EncodedBatch {
-  const touched = accountsFalling(postings);
+/** Where a batch finds its accounts. */
+export interface Accounts {
+  /** The database opens the accounts for which this is false. */
+  isKnown(account: AccountId): boolean;
+  /** Which slot of the house's account for fees is credited. */
+  readonly slot: number;
+}
+
+export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Accounts): EncodedBatch {
+  const touched = accountsFalling(postings, slot);
   const places = new Map<AccountId, number>();
   for (let index = 0; index < touched.length; index++) places.set(touched[index] as AccountId, index + 1);
 
@@ -26,9 +33,8 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
   const [types, keyIds, descriptions, references, details] = columns(5);
   const [senders, recipients, assets, amounts, fees] = columns(5);
   const [senderEvents, recipientEvents, keys, requests] = columns(4);
-  let entryPostings = '';
-  let entryPlaces = '';
-  let entryAmounts = '';
+  const [payers, payees, feesTo] = columns(4);
+  const [entryPostings, entryPlaces, entryAmounts] = columns(4);
   for (let index = 0; index < postings.length; index++) {
     const posting = postings[index] as Posting;
     const { amount, idempotency, entries } = posting;
@@ -47,13 +53,17 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
     recipientEvents.addText(posting.recipientEvent);
     keys.add(idempotency && keyDigest(idempotency));
     requests.add(idempotency && requestDigest(idempotency));
+    const parties = partiesOf(posting, slot);
+    payers.add(parties && places.get(parties.payer));
+    payees.add(parties && places.get(parties.payee));
+    feesTo.add(parties?.feeTo && places.get(parties.feeTo));
+    if (parties !== undefined) continue;
     for (let at = 0; at < entries.length; at++) {
-      const { account, atomic } = entries[at] as Posting['entries'][number];
-      if (atomic === 0n) continue;
-      const comma = entryPostings === '' ? '' : ',';
-      entryPostings += `${comma}${index + 1}`;
-      entryPlaces += `${comma}${places.get(account)}`;
-      entryAmounts += `${comma}${atomic}`;
+      const entry = entries[at] as Entry;
+      if (entry.atomic === 0n) continue;
+      entryPostings.add(index + 1);
+      entryPlaces.add(places.get(accountOf(entry, slot)));
+      entryAmounts.add(entry.atomic);
     }
   }
 
@@ -76,34 +86,30 @@ export function encodeBatch(postings: readonly Posting[], isKnown: (account: Acc
     recipientEvents.literal,
     keys.literal,
     requests.literal,
-    `{${entryPostings}}`,
-    `{${entryPlaces}}`,
-    `{${entryAmounts}}`,
+    payers.literal,
+    payees.literal,
+    feesTo.literal,
+    entryPostings.literal,
+    entryPlaces.literal,
+    entryAmounts.literal,
   ];
   return { values, uuids, touched };
 }
 
 /** The arguments of ledger.post_one. Undefined for a posting that only ledger.post can take. */
-export function encodeLone(
-  posting: Posting,
-  uuid: string,
-  isKnown: (account: AccountId) => boolean,
-): (string | null)[] | undefined {
+export function encodeLone(posting: Posting, uuid: string, { isKnown, slot }: Accounts): (string | null)[] | undefined {
   const { amount, fee, idempotency, keyId, senderId, recipientId } = posting;
-  const moving = posting.entries.filter(({ atomic }) => atomic !== 0n);
-  const [payer, payee, house] = moving;
-  if (payer === undefined || payee === undefined || moving.length > 3 || payer.atomic > 0n || payee.atomic < 0n) return;
-  if (house !== undefined && (house.atomic < 0n || house.account > Math.min(payer.account, payee.account))) return;
   if (posting.reference !== undefined || posting.details !== undefined) return;
-  if (!moving.every(({ account }) => isKnown(account))) return;
+  const parties = partiesOf(posting, slot);
+  if (parties === undefined) return;
+  const { payer, payee, feeTo } = parties;
+  if (!isKnown(payer) || !isKnown(payee)) return;
+  if (feeTo !== undefined && (!isKnown(feeTo) || feeTo > payer || feeTo > payee)) return;
   const text = (value: bigint | number | undefined) => (value === undefined ? null : String(value));
   return [
-    String(payer.account),
-    String(payee.account),
-    text(house?.account),
-    String(-payer.atomic),
-    String(payee.atomic),
-    text(house?.atomic),
+    String(payer),
+    String(payee),
+    text(feeTo),
     uuid,
     posting.type,
     keyId ?? null,
@@ -120,11 +126,49 @@ export function encodeLone(
   ];
 }
 
+interface Parties {
+  readonly payer: AccountId;
+  readonly payee: AccountId;
+  readonly feeTo: AccountId | undefined;
+}
+
+/**
+ * Of a posting that fits into one row: one account pays the amount, one of the house gets the fee if there is any, and
+ * one gets the rest, all in the asset of the amount. A posting balances, so all three are on one chain.
+ */
+function partiesOf({ amount, fee, entries }: Posting, slot: number): Parties | undefined {
+  let payer: Entry | undefined;
+  let payee: Entry | undefined;
+  let feeTo: Entry | undefined;
+  for (let at = 0; at < entries.length; at++) {
+    const entry = entries[at] as Entry;
+    if (entry.atomic === 0n) continue;
+    if (entry.atomic < 0n && payer === undefined) payer = entry;
+    else if (entry.atomic > 0n && payee === undefined) payee = entry;
+    else if (entry.atomic > 0n && feeTo === undefined) feeTo = entry;
+    else return undefined;
+  }
+  if (payer === undefined || payee === undefined) return undefined;
+  if (-payer.atomic !== amount.atomic || assetOfAccount(payer.account) !== amount.asset) return undefined;
+  if ((fee?.atomic ?? 0n) !== (feeTo?.atomic ?? 0n)) return undefined;
+  if (feeTo !== undefined && !isHouseAccount(feeTo.account)) return undefined;
+  return {
+    payer: payer.account,
+    payee: accountOf(payee, slot),
+    feeTo: feeTo && accountOf(feeTo, slot),
+  };
+}
+
+/** Fees are credited to a slot of their account. */
+function accountOf({ account, atomic }: Entry, slot: number): AccountId {
+  return atomic > 0n && isFeeAccount(account) ? inSlot(account, slot) : account;
+}
+
 /** Every account that the postings change, in the order in which ledger.post locks them. */
-function accountsFalling(postings: readonly Posting[]): AccountId[] {
+function accountsFalling(postings: readonly Posting[], slot: number): AccountId[] {
   const accounts = new Set<AccountId>();
   for (const { entries } of postings) {
-    for (const { account, atomic } of entries) if (atomic !== 0n) accounts.add(account);
+    for (const entry of entries) if (entry.atomic !== 0n) accounts.add(accountOf(entry, slot));
   }
   return [...accounts].sort((left, right) => right - left);
 }

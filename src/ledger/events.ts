@@ -46,7 +46,8 @@ interface EventRow extends Omit<LedgerEvent, 'id' | 'posting'> {
 
 /** An event whose posting is in an asset that only a newer release knows waits for that release. */
 const canBeTold = `(e.posting_id IS NULL OR EXISTS (
-  SELECT FROM ledger.postings p WHERE p.id = e.posting_id AND p.asset = ANY ('{${knownCodes.assets}}'::bigint[])))`;
+  SELECT FROM ledger.postings p
+   WHERE p.id = e.posting_id AND p.posted_at = e.created_at AND p.asset = ANY ('{${knownCodes.assets}}'::bigint[])))`;
 
 /**
  * Removes waiting events, oldest first, and returns them: only the transaction that commits has them. Events that
@@ -59,7 +60,7 @@ export async function takeEvents(tx: Transaction, most: number): Promise<LedgerE
          SELECT e.id FROM ledger.events e WHERE ${canBeTold} ORDER BY e.id LIMIT $1 FOR UPDATE SKIP LOCKED))
        RETURNING *)
      SELECT id, account_id, type, created_at, data,
-            CASE WHEN posting_id IS NOT NULL THEN ledger.describe(0, posting_id) END AS posting
+            CASE WHEN posting_id IS NOT NULL THEN ledger.describe(0, posting_id, created_at) END AS posting
        FROM taken ORDER BY id`,
     [most],
   );

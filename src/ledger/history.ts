@@ -65,6 +65,11 @@ export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 10
   e.amount AS change, e.balance_after, p.id AS posting_id, p.type, p.sender_id, p.recipient_id, p.asset::integer, p.amount, p.fee,
   p.description, p.reference, p.details`;
 
+/** SQL: whether a posting is that of an entry. The time tells PostgreSQL which partition to look at. */
+export function isOf(posting: string, entry: string): string {
+  return `${posting}.id = ${entry}.posting_id AND ${posting}.posted_at = ${entry}.posted_at`;
+}
+
 /**
  * The history of an owner's accounts, newest first. The cursor is a point in time that no later posting can precede, so
  * pages neither skip nor repeat entries while new ones arrive. Accounts that only a newer release knows are left out.
@@ -84,17 +89,17 @@ export async function listHistory(
         SELECT e.* FROM (
           SELECT * FROM ledger.entries e WHERE ${isBefore('a.id', '$3', '$4')} ORDER BY e.posted_at DESC LIMIT $12) e
          WHERE ($5::text[] IS NULL
-                OR (SELECT t.type FROM ledger.postings t WHERE t.id = e.posting_id) = ANY ($5::text[]))
+                OR (SELECT t.type FROM ledger.postings t WHERE ${isOf('t', 'e')}) = ANY ($5::text[]))
            AND NOT EXISTS (
-             SELECT FROM ledger.postings t WHERE t.id = e.posting_id AND t.type = ANY ($11::text[]) AND EXISTS (
-               SELECT FROM ledger.entries l JOIN ledger.postings lp ON lp.id = l.posting_id
+             SELECT FROM ledger.postings t WHERE ${isOf('t', 'e')} AND t.type = ANY ($11::text[]) AND EXISTS (
+               SELECT FROM ledger.entries l JOIN ledger.postings lp ON ${isOf('lp', 'l')}
                 WHERE l.account_id = e.account_id AND lp.type = t.type AND l.posted_at > e.posted_at
                   AND l.posted_at < ${hourOf('e')} + interval '1 hour'))
          ORDER BY e.posted_at DESC LIMIT $6) e
-       JOIN ledger.postings p ON p.id = e.posting_id
+       JOIN ledger.postings p ON ${isOf('p', 'e')}
        LEFT JOIN LATERAL (
          SELECT count(*)::integer AS gathered, sum(g.amount) AS gathered_change
-           FROM ledger.entries g JOIN ledger.postings gp ON gp.id = g.posting_id
+           FROM ledger.entries g JOIN ledger.postings gp ON ${isOf('gp', 'g')}
           WHERE p.type = ANY ($11::text[]) AND g.account_id = e.account_id AND gp.type = p.type
             AND g.posted_at >= ${hourOf('e')} AND g.posted_at <= e.posted_at) h ON true
       WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))

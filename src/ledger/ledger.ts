@@ -2,6 +2,7 @@ import { type Database, onlyRow, type Transaction } from '../kernel/db/database.
 import type { Logger } from '../kernel/log/logger.ts';
 import { type BatchLimits, type BatchReport, createBatcher, createKnownAccounts } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
+import { anySlot, gatherFees, takesFees } from './fee-slots.ts';
 import { findEarlier, type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
 
@@ -56,9 +57,24 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
     ...(limits === undefined ? {} : { limits }),
   });
 
+  async function postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]> {
+    postings.forEach(assertSound);
+    const gathering = await gatherFees(tx, postings);
+    const run = async ({ text }: PostCall, values: (string | null)[]) => onlyRow(await tx.query<PostRow>(text, values));
+    const { outcomes } = await postBatch(run, [...gathering, ...postings], {
+      isKnown: known.has,
+      slot: postings.some(takesFees) ? 0 : anySlot(),
+    });
+    return outcomes.slice(gathering.length).map((outcome) => {
+      if (outcome instanceof LedgerUnavailable) throw outcome;
+      return outcome;
+    });
+  }
+
   return {
     post(posting) {
       assertSound(posting);
+      if (takesFees(posting)) return db.transaction(async (tx) => (await postWithin(tx, [posting]))[0] as Outcome);
       const { idempotency } = posting;
       const posted = batcher.post(posting);
       if (idempotency?.formerHashes === undefined) return posted;
@@ -67,16 +83,7 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
         outcome.outcome === 'mismatch' ? ((await findEarlier(db, idempotency)) ?? outcome) : outcome,
       );
     },
-    async postWithin(tx, postings) {
-      postings.forEach(assertSound);
-      const run = async ({ text }: PostCall, values: (string | null)[]) =>
-        onlyRow(await tx.query<PostRow>(text, values));
-      const { outcomes } = await postBatch(run, postings, known.has);
-      return outcomes.map((outcome) => {
-        if (outcome instanceof LedgerUnavailable) throw outcome;
-        return outcome;
-      });
-    },
+    postWithin,
     get isBusy() {
       return batcher.unanswered >= busyFrom;
     },

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Queryable } from '../kernel/db/database.ts';
 import { amountOf } from '../money/amount.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
-import { encodeBatch, encodeLone, keyDigest, requestDigests, uuidOf } from './encode-batch.ts';
+import { type Accounts, encodeBatch, encodeLone, keyDigest, requestDigests, uuidOf } from './encode-batch.ts';
 import { LedgerUnavailable } from './errors.ts';
 import {
   type IdempotencyScope,
@@ -19,8 +19,8 @@ export interface PostCall {
   readonly text: string;
 }
 
-export const postCall = callOf('ledger.post', 20);
-const postOneCall = callOf('ledger.post_one', 19);
+export const postCall = callOf('ledger.post', 23);
+const postOneCall = callOf('ledger.post_one', 16);
 
 function callOf(name: string, count: number): PostCall {
   const parameters = Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
@@ -57,21 +57,21 @@ export interface BatchResult {
 export async function postBatch(
   run: (call: PostCall, values: (string | null)[]) => Promise<PostRow>,
   postings: readonly Posting[],
-  isKnown: (account: AccountId) => boolean,
+  into: Accounts,
 ): Promise<BatchResult> {
-  const lone = encodeOnly(postings, isKnown);
+  const lone = encodeOnly(postings, into);
   if (lone !== undefined)
     return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
-  const { values, uuids, touched } = encodeBatch(postings, isKnown);
+  const { values, uuids, touched } = encodeBatch(postings, into);
   const row = await run(postCall, values);
   return { ...answersOf(postings, row, uuids), touched: row.outcomes.includes('U') ? [] : touched };
 }
 
-function encodeOnly(postings: readonly Posting[], isKnown: (account: AccountId) => boolean) {
-  const [only, ...others] = postings;
-  if (only === undefined || others.length > 0) return undefined;
+function encodeOnly(postings: readonly Posting[], into: Accounts) {
+  const [only] = postings;
+  if (only === undefined || postings.length > 1) return undefined;
   const uuid = uuidOf(only, Date.now());
-  const values = encodeLone(only, uuid, isKnown);
+  const values = encodeLone(only, uuid, into);
   return values && { values, uuids: [uuid] };
 }
 
@@ -152,7 +152,7 @@ export function asEarlier(earlier: EarlierPosting): Posted {
  */
 export async function findEarlier(db: Queryable, scope: IdempotencyScope): Promise<Outcome | undefined> {
   const { rows } = await db.query<{ same: boolean; earlier: EarlierPosting }>(
-    `SELECT request_digest = ANY ($2::uuid[]) AS same, ledger.describe(1, posting_id) AS earlier
+    `SELECT request_digest = ANY ($2::uuid[]) AS same, ledger.describe(1, posting_id, posted_at) AS earlier
        FROM ledger.idempotency_keys WHERE digest = $1`,
     [keyDigest(scope), requestDigests(scope)],
   );

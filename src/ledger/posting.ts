@@ -21,7 +21,7 @@ export function toPostingUuid(id: string): string | undefined {
 }
 
 /** Positive when the account receives, negative when it pays. */
-interface Entry {
+export interface Entry {
   readonly account: AccountId;
   readonly atomic: bigint;
 }

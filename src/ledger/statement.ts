@@ -2,7 +2,7 @@ import { onlyRow, type Queryable } from '../kernel/db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import { type AccountId, assetOfAccount } from './account-id.ts';
 import { gatherByHour, type StatementChunk } from './gather-by-hour.ts';
-import { type EntryRow, entryColumns, type HistoryEntry, toEntry } from './history.ts';
+import { type EntryRow, entryColumns, type HistoryEntry, isOf, toEntry } from './history.ts';
 
 export interface StatementQuery {
   readonly account: AccountId;
@@ -106,7 +106,7 @@ async function readEntries(
        FROM (SELECT * FROM ledger.entries
               WHERE account_id = $1 AND posted_at > ${momentOf('$2')} AND posted_at <= ${momentOf('$3')}
               ORDER BY posted_at LIMIT $4) e
-       JOIN ledger.postings p ON p.id = e.posting_id
+       JOIN ledger.postings p ON ${isOf('p', 'e')}
       ORDER BY e.posted_at`,
     [account, afterUs, untilUs, limit],
   );
@@ -119,10 +119,10 @@ async function comesAgain(
 ): Promise<boolean> {
   // Reads along the account and stops at the first match: other accounts may have any number of this type.
   const { rows } = await db.query(
-    `SELECT FROM (SELECT posting_id FROM ledger.entries
+    `SELECT FROM (SELECT posting_id, posted_at FROM ledger.entries
                    WHERE account_id = $1 AND posted_at > ${momentOf('$2')} AND posted_at <= ${momentOf('$3')}
                    ORDER BY posted_at OFFSET 0) e
-      WHERE (SELECT p.type FROM ledger.postings p WHERE p.id = e.posting_id) = $4 LIMIT 1`,
+      WHERE (SELECT p.type FROM ledger.postings p WHERE ${isOf('p', 'e')}) = $4 LIMIT 1`,
     [account, afterUs, untilUs, type],
   );
   return rows.length > 0;

@@ -21,8 +21,8 @@ export async function verifyLedger(db: Database): Promise<Verification> {
 const sql = `
 WITH chained AS (
   SELECT account_id, posting_id, amount, balance_after, posted_at,
-         lag(balance_after, 1, 0) OVER (PARTITION BY account_id ORDER BY posted_at) AS balance_before
-    FROM ledger.entries
+         lag(balance_after, 1, 0) OVER along AS balance_before, lag(posted_at) OVER along AS posted_before
+    FROM ledger.entries WINDOW along AS (PARTITION BY account_id ORDER BY posted_at)
 ), summed AS (
   SELECT account_id, sum(amount) AS total, (array_agg(balance_after ORDER BY posted_at DESC))[1] AS last_balance,
          max(posted_at) AS last_at
@@ -40,6 +40,8 @@ WITH chained AS (
                 balance_after)
     FROM chained WHERE balance_before + amount <> balance_after
   UNION ALL
+  SELECT format('Account %s has two entries at %s.', account_id, posted_at) FROM chained WHERE posted_at = posted_before
+  UNION ALL
   SELECT format('Account %s is below zero with %s.', account_id, balance_after)
     FROM chained WHERE balance_after < 0 AND ledger.kind_of(account_id) < 32
   UNION ALL
@@ -49,9 +51,11 @@ WITH chained AS (
   UNION ALL
   SELECT format('Posting %s and its entries do not match.', coalesce(p.id, e.posting_id))
     FROM ledger.postings p
-    FULL JOIN (SELECT posting_id, min(posted_at) AS first_at, max(posted_at) AS last_at
-                 FROM ledger.entries GROUP BY posting_id) e ON e.posting_id = p.id
-   WHERE p.id IS NULL OR e.posting_id IS NULL OR e.first_at <> p.posted_at OR e.last_at <> p.posted_at
+    FULL JOIN (SELECT DISTINCT posting_id, posted_at FROM ledger.entries) e
+      ON e.posting_id = p.id AND e.posted_at = p.posted_at
+   WHERE p.id IS NULL OR e.posting_id IS NULL
+  UNION ALL
+  SELECT format('The id %s belongs to %s postings.', id, count(*)) FROM ledger.postings GROUP BY id HAVING count(*) > 1
   UNION ALL
   SELECT format('All accounts in asset %s on chain %s together have %s.', ledger.asset_of(id & 255),
                 ledger.chain_of(id & 255), sum(balance))
@@ -63,8 +67,8 @@ WITH chained AS (
   UNION ALL
   SELECT format('Reference %s and its posting do not match.', coalesce(r.reference, p.reference))
     FROM ledger.posting_references r
-    FULL JOIN (SELECT id, reference FROM ledger.postings WHERE reference IS NOT NULL) p
-      ON p.id = r.posting_id AND p.reference = r.reference
+    FULL JOIN (SELECT id, posted_at, reference FROM ledger.postings WHERE reference IS NOT NULL) p
+      ON p.id = r.posting_id AND p.reference = r.reference AND p.posted_at = r.posted_at
    WHERE r.reference IS NULL OR p.id IS NULL
 )
 SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,

@@ -194,9 +194,9 @@ async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
               END AS wrong
          FROM withdrawals w
          LEFT JOIN ledger.posting_references opening ON opening.reference = 'withdrawal:' || w.id
-         LEFT JOIN ledger.postings opened ON opened.id = opening.posting_id
+         LEFT JOIN ledger.postings opened ON opened.id = opening.posting_id AND opened.posted_at = opening.posted_at
          LEFT JOIN ledger.posting_references ending ON ending.reference = 'withdrawal:' || w.id || ':end'
-         LEFT JOIN ledger.postings ended ON ended.id = ending.posting_id) checked
+         LEFT JOIN ledger.postings ended ON ended.id = ending.posting_id AND ended.posted_at = ending.posted_at) checked
       WHERE wrong IS NOT NULL ORDER BY id`,
   );
   return rows.map(({ id, asset, gross, wrong }) => `Withdrawal ${id} of ${amountText(asset, gross)} ${wrong}.`);

@@ -53,7 +53,7 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
        JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus'
                                         WHEN d.home_bound THEN 'held' ELSE 'available' END
        LEFT JOIN ledger.posting_references r ON r.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
-       LEFT JOIN ledger.postings p ON p.id = r.posting_id
+       LEFT JOIN ledger.postings p ON p.id = r.posting_id AND p.posted_at = r.posted_at
        LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset AND d.reclaimed_at IS NULL
        LEFT JOIN payment_claims y ON y.id = d.claim_id
        LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =

@@ -15,7 +15,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   // Postings are append-only.
   'ledger.postings': ['SELECT', 'INSERT'],
   'ledger.posting_references': ['SELECT', 'INSERT'],
-  'ledger.entries': ['SELECT', 'INSERT'],
+  'ledger.entry_rows': ['SELECT', 'INSERT'],
   'ledger.accounts': ['SELECT', 'INSERT', 'UPDATE (balance, posted_at)'],
   'ledger.assets': ['SELECT'],
   'ledger.chains': ['SELECT'],

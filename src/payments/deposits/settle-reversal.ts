@@ -145,8 +145,7 @@ async function entriesOf(
   );
   const { rows } = await tx.query<{ accountId: bigint; amount: bigint }>(
     `SELECT e.account_id, sum(e.amount) AS amount FROM ledger.posting_references r
-       JOIN ledger.postings p ON p.id = r.posting_id
-       JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at
+       JOIN ledger.entries e ON e.posting_id = r.posting_id AND e.posted_at = r.posted_at
       WHERE r.reference = ANY ($1) GROUP BY 1 HAVING sum(e.amount) <> 0`,
     [[reversalOf(deposit), ...settlements.rows.map(({ number }) => settlementOf(deposit, number))]],
   );

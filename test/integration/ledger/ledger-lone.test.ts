@@ -17,7 +17,7 @@ const ledger = createLedger({ db, logger: createLogger('silent') });
 beforeAll(async () => {
   const [ada, bob] = (await createOwners(db, 2)) as [Owner, Owner];
   await fund(ledger, [ada], 1_000n);
-  await ledger.post(transfer(ada.id, bob.id, 500n));
+  await postBy('in a batch', transfer(ada.id, bob.id, 500n));
 });
 afterAll(() => ledger.stop());
 
@@ -30,7 +30,7 @@ async function postBy(way: Way, posting: Posting): Promise<{ outcome: string; ca
     calls.push(name);
     return onlyRow(await db.query<PostRow>(text, values));
   };
-  const { outcomes } = await postBatch(run, [posting], () => way === 'alone');
+  const { outcomes } = await postBatch(run, [posting], { isKnown: () => way === 'alone', slot: 0 });
   return { outcome: (outcomes[0] as { outcome: string }).outcome, calls };
 }
 
@@ -56,7 +56,7 @@ async function story(owners: Owners): Promise<unknown> {
     `SELECT ${place('p.sender_id')} AS sender, ${place('p.recipient_id')} AS recipient, p.type, p.asset, p.amount, p.fee, p.description,
             p.reference, p.details, (SELECT count(*) FROM ledger.idempotency_keys k WHERE k.posting_id = p.id) AS keys,
             (SELECT jsonb_agg(jsonb_build_array(${place('e.account_id >> 14')}, e.amount,
-                CASE WHEN e.account_id >> 14 = ANY ($1) THEN e.balance_after END) ORDER BY e.account_id >> 14 = 0, e.amount)
+                CASE WHEN e.account_id >> 14 = ANY ($1) THEN e.balance_after END) ORDER BY e.account_id < 16384, e.amount)
                FROM ledger.entries e WHERE e.posting_id = p.id AND e.posted_at = p.posted_at) AS entries,
             (SELECT jsonb_agg(jsonb_build_array(${place('v.account_id')}, v.type, v.created_at = p.posted_at) ORDER BY v.type)
                FROM ledger.events v WHERE v.posting_id = p.id) AS events

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
-import { houseAccount, userAccount } from '../../../src/ledger/account-id.ts';
+import { houseAccount, slotsOf, userAccount } from '../../../src/ledger/account-id.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { useDatabase } from '../../support/database.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => ledger.stop());
 
-const addEntries = 'INSERT INTO ledger.entries (account_id, posted_at, posting_id, amount, balance_after) ';
+const addEntries = 'INSERT INTO ledger.entry_rows (account_id, posted_at, posting_id, amount, balance_after) ';
 
 describe('entries that do not balance', () => {
   it('are refused when one stands alone', async () => {
@@ -68,9 +68,9 @@ describe('entries that do not balance', () => {
 
 describe('what was posted', () => {
   it.each([
-    'UPDATE ledger.entries SET amount = 0',
-    'DELETE FROM ledger.entries',
-    'TRUNCATE ledger.entries',
+    'UPDATE ledger.entry_rows SET amount = 0',
+    'DELETE FROM ledger.entry_rows',
+    'TRUNCATE ledger.entry_rows',
     "UPDATE ledger.postings SET description = 'something else'",
     'DELETE FROM ledger.postings WHERE false',
     'TRUNCATE ledger.postings',
@@ -79,7 +79,7 @@ describe('what was posted', () => {
     'UPDATE ledger.accounts SET id = id + 16384',
     'UPDATE ledger.accounts SET owner_id = NULL',
     'UPDATE ledger.accounts SET claimant_id = NULL',
-    `INSERT INTO ledger.entries SELECT * FROM ledger.entries LIMIT 1
+    `INSERT INTO ledger.entry_rows SELECT * FROM ledger.entry_rows LIMIT 1
        ON CONFLICT (account_id, posted_at) DO UPDATE SET amount = 0`,
   ])('withstands: %s', async (sql) => {
     await expect(db.query(sql)).rejects.toMatchObject({ code: '23001' });
@@ -97,7 +97,9 @@ describe('a balance', () => {
   });
 
   it('of the fees cannot go below zero', async () => {
-    const overdraw = db.query('UPDATE ledger.accounts SET balance = -1 WHERE id = $1', [houseAccount('fees', 'USDC')]);
+    const overdraw = db.query('UPDATE ledger.accounts SET balance = -1 WHERE id = ANY ($1)', [
+      slotsOf(houseAccount('fees', 'USDC')),
+    ]);
     await expect(overdraw).rejects.toMatchObject({ constraint: 'accounts_balance_not_negative' });
   });
 

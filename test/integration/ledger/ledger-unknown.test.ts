@@ -174,12 +174,16 @@ describe('what only a newer release knows', () => {
 describe('an outcome that only a newer release knows', () => {
   test('is an error that says so, for that posting alone, and nothing was moved', async () => {
     // That release has put its own function in place: it refuses what is described as suspicious, with a letter of its own.
-    await db.query('ALTER FUNCTION ledger.post RENAME TO post_as_it_was');
+    await db.query(
+      `DO $$ BEGIN EXECUTE (SELECT 'ALTER FUNCTION ' || oid::regprocedure || ' RENAME TO post_as_it_was' FROM pg_proc
+         WHERE oid::regprocedure::text LIKE 'ledger.post(%' AND pronargs = 23); END $$`,
+    );
     await db.query(
       `CREATE FUNCTION ledger.post(touched bigint[], unseen bigint[], ids uuid[], types text[], key_ids text[],
          senders bigint[], recipients bigint[], assets bigint[], amounts numeric[], fees numeric[], descriptions text[],
          refs text[], details jsonb[], sender_events text[], recipient_events text[], keys uuid[], request_digests uuid[],
-         entry_postings integer[], entry_places integer[], entry_amounts numeric[],
+         payers integer[], payees integer[], fees_to integer[], entry_postings integer[], entry_places integer[],
+         entry_amounts numeric[],
          OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb) LANGUAGE plpgsql AS $$
        DECLARE suspicious CONSTANT integer := array_position(descriptions, 'suspicious');
        BEGIN
@@ -190,15 +194,15 @@ describe('an outcome that only a newer release knows', () => {
          END IF;
          SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier FROM ledger.post_as_it_was(touched,
            unseen, ids, types, key_ids, senders, recipients, assets, amounts, fees, descriptions, refs, details,
-           sender_events, recipient_events, keys, request_digests, entry_postings, entry_places, entry_amounts) p;
+           sender_events, recipient_events, keys, request_digests, payers, payees, fees_to, entry_postings, entry_places,
+           entry_amounts) p;
          IF suspicious IS NOT NULL THEN outcomes := overlay(outcomes PLACING 'X' FROM suspicious FOR 1); END IF;
        END $$`,
     );
     await db.query('ALTER FUNCTION ledger.post_one RENAME TO post_one_as_it_was');
     await db.query(
-      `CREATE FUNCTION ledger.post_one(payer bigint, payee bigint, house bigint, taken numeric, given numeric, kept numeric,
-         posting_id uuid, type text, key_id text, sender bigint, recipient bigint, asset bigint, amount numeric, fee numeric,
-         description text, sender_event text, recipient_event text, key uuid, request_digest uuid,
+      `CREATE FUNCTION ledger.post_one(payer bigint, payee bigint, fee_to bigint, posting_id uuid, type text, key_id text,
+         sender bigint, recipient bigint, asset bigint, amount numeric, fee numeric, description text, sender_event text, recipient_event text, key uuid, request_digest uuid,
          OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb) LANGUAGE plpgsql AS $$
        BEGIN
          IF description = 'suspicious' THEN
@@ -207,7 +211,7 @@ describe('an outcome that only a newer release knows', () => {
            RETURN;
          END IF;
          SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier FROM ledger.post_one_as_it_was(payer,
-           payee, house, taken, given, kept, posting_id, type, key_id, sender, recipient, asset, amount, fee, description,
+           payee, fee_to, posting_id, type, key_id, sender, recipient, asset, amount, fee, description,
            sender_event, recipient_event, key, request_digest) p;
        END $$`,
     );

@@ -98,13 +98,13 @@ describe('a statement that is too long to be sent as one', () => {
 
   test('is broken off when its entries do not lead where they say', async () => {
     await db.transaction(async (tx) => {
-      await tx.query('ALTER TABLE ledger.entries DISABLE TRIGGER USER');
+      await tx.query('ALTER TABLE ledger.postings_first DISABLE TRIGGER USER');
       await tx.query(
-        `UPDATE ledger.entries SET amount = amount - 1 WHERE (account_id, posted_at) = (
+        `UPDATE ledger.postings_first SET amount = amount - 1 WHERE (payer, posted_at) = (
            SELECT account_id, posted_at FROM ledger.entries WHERE account_id = $1 ORDER BY posted_at OFFSET $2 LIMIT 1)`,
         [userAccount(ada, 'USDC'), payments - 10],
       );
-      await tx.query('ALTER TABLE ledger.entries ENABLE TRIGGER USER');
+      await tx.query('ALTER TABLE ledger.postings_first ENABLE TRIGGER USER');
     });
     for (const query of ['', '&format=csv']) {
       const reply = await ask(query);
