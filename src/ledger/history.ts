@@ -80,43 +80,20 @@ export async function listHistory(
 ): Promise<HistoryPage> {
   const from = cursor === undefined ? undefined : parseCursor(cursor);
   const { first, end } = accountRange(ownerId);
-  // Each account is read backwards from the cursor through its index and yields at most one page; the pages are then
-  // merged. The last gathered entry of an hour stands for the whole hour, even when earlier ones are on another page.
   const { rows } = await db.query<GatheredRow>(
-    `SELECT ${entryColumns}, h.gathered, h.gathered_change
-       FROM ledger.accounts a
-      CROSS JOIN LATERAL (
-        SELECT e.* FROM (
-          SELECT * FROM ledger.entries e WHERE ${isBefore('a.id', '$3', '$4')} ORDER BY e.posted_at DESC LIMIT $12) e
-         WHERE ($5::text[] IS NULL
-                OR (SELECT t.type FROM ledger.postings t WHERE ${isOf('t', 'e')}) = ANY ($5::text[]))
-           AND NOT EXISTS (
-             SELECT FROM ledger.postings t WHERE ${isOf('t', 'e')} AND t.type = ANY ($11::text[]) AND EXISTS (
-               SELECT FROM ledger.entries l JOIN ledger.postings lp ON ${isOf('lp', 'l')}
-                WHERE l.account_id = e.account_id AND lp.type = t.type AND l.posted_at > e.posted_at
-                  AND l.posted_at < ${hourOf('e')} + interval '1 hour'))
-         ORDER BY e.posted_at DESC LIMIT $6) e
-       JOIN ledger.postings p ON ${isOf('p', 'e')}
-       LEFT JOIN LATERAL (
-         SELECT count(*)::integer AS gathered, sum(g.amount) AS gathered_change
-           FROM ledger.entries g JOIN ledger.postings gp ON ${isOf('gp', 'g')}
-          WHERE p.type = ANY ($11::text[]) AND g.account_id = e.account_id AND gp.type = p.type
-            AND g.posted_at >= ${hourOf('e')} AND g.posted_at <= e.posted_at) h ON true
-      WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
-        AND ledger.kind_of(a.id) = ANY ($8) AND ledger.chain_of(a.id) = ANY ($9) AND ledger.asset_of(a.id) = ANY ($10)
-      ORDER BY e.posted_at DESC, e.account_id DESC LIMIT $6`,
+    'SELECT * FROM ledger.history($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
     [
       first,
       end,
-      from?.atUs ?? farFutureUs,
+      toMoment(from?.atUs ?? farFutureUs),
       from?.account ?? 0,
-      types ?? null,
-      limit + 1,
       accounts ?? null,
+      types ?? null,
+      gather === true ? gatheredTypes : [],
       knownCodes.kinds,
       knownCodes.chains,
       knownCodes.assets,
-      gather === true ? gatheredTypes : [],
+      limit + 1,
       lookAt,
     ],
   );
@@ -142,12 +119,6 @@ function comesBefore(one: Place, other: Place): boolean {
   return one.atUs === other.atUs ? one.accountId < other.accountId : one.atUs < other.atUs;
 }
 
-/** SQL: whether an entry `e` of the account precedes a place, written so that the account's index is used. */
-function isBefore(account: string, atUs: string, placeAccount: string): string {
-  const at = `'epoch'::timestamptz + ${atUs} * interval '1 microsecond'`;
-  return `e.account_id = ${account} AND e.posted_at <= ${at} AND (e.posted_at, e.account_id) < (${at}, ${placeAccount}::bigint)`;
-}
-
 interface LookedQuery {
   readonly ownerId: bigint;
   readonly accounts: readonly AccountId[] | undefined;
@@ -157,31 +128,22 @@ interface LookedQuery {
   readonly lookAt: number;
 }
 
-/**
- * The last entry that was read when reading stopped before the page was full. With several accounts it is the newest of
- * their last entries: below it, not every account has been read.
- */
+/** The last entry that was read, if reading stopped before the page was full. */
 async function findLookedTo(
   db: Queryable,
   { ownerId, accounts, from, to, lookAt }: LookedQuery,
 ): Promise<Place | undefined> {
   const { first, end } = accountRange(ownerId);
-  const { rows } = await db.query<Place>(
-    `SELECT a.id AS account_id, (extract(epoch FROM e.posted_at) * 1000000)::bigint AS at_us
-       FROM ledger.accounts a
-      CROSS JOIN LATERAL (
-        SELECT e.posted_at FROM ledger.entries e
-         WHERE ${isBefore('a.id', '$3', '$4')} AND e.posted_at >= 'epoch'::timestamptz + $5 * interval '1 microsecond'
-         ORDER BY e.posted_at DESC OFFSET $6 LIMIT 1) e
-      WHERE a.id >= $1 AND a.id < $2 AND ($7::bigint[] IS NULL OR a.id = ANY ($7))
-      ORDER BY e.posted_at DESC, a.id DESC LIMIT 1`,
-    [first, end, from?.atUs ?? farFutureUs, from?.account ?? 0, to?.atUs ?? 0n, lookAt - 1, accounts ?? null],
-  );
+  const { rows } = await db.query<Place>('SELECT * FROM ledger.looked_to($1, $2, $3, $4, $5, $6, $7)', [
+    first,
+    end,
+    toMoment(from?.atUs ?? farFutureUs),
+    from?.account ?? 0,
+    accounts ?? null,
+    toMoment(to?.atUs ?? 0n),
+    lookAt,
+  ]);
   return rows[0];
-}
-
-function hourOf(entry: string): string {
-  return `date_trunc('hour', ${entry}.posted_at, 'UTC')`;
 }
 
 function toGathered(row: GatheredRow): HistoryEntry {
@@ -198,6 +160,16 @@ export function gatheredEntry(
   const { asset } = last.change;
   const amount = amountOf(asset, atomic < 0n ? -atomic : atomic);
   return { ...last, change: amountOf(asset, atomic), gathered: count, posting: { ...last.posting, amount } };
+}
+
+/**
+ * A moment to the microsecond, as PostgreSQL reads it. A parameter of this kind lets it leave out months when it plans a
+ * query; one that it first has to calculate does not.
+ */
+export function toMoment(us: bigint): string {
+  const micros = ((us % 1_000_000n) + 1_000_000n) % 1_000_000n;
+  const second = new Date(Number(us - micros) / 1_000).toISOString().slice(0, 19);
+  return `${second}.${String(micros).padStart(6, '0')}Z`;
 }
 
 /** 1 January 2200. */

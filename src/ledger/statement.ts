@@ -2,7 +2,7 @@ import { onlyRow, type Queryable } from '../kernel/db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import { type AccountId, assetOfAccount } from './account-id.ts';
 import { gatherByHour, type StatementChunk } from './gather-by-hour.ts';
-import { type EntryRow, entryColumns, type HistoryEntry, isOf, toEntry } from './history.ts';
+import { type EntryRow, entryColumns, type HistoryEntry, isOf, toEntry, toMoment } from './history.ts';
 
 export interface StatementQuery {
   readonly account: AccountId;
@@ -39,12 +39,12 @@ export async function openStatement(
   // A single statement, so that both balances are from the same moment.
   const { openingBalance, lastUs, lastBalance } = onlyRow(
     await db.query<Record<'openingBalance' | 'lastUs' | 'lastBalance', bigint | null>>(
-      `SELECT (SELECT balance_after FROM ledger.entries
+      `SELECT (SELECT balance_after FROM ledger.account_entries
                 WHERE account_id = $1 AND posted_at < $2 ORDER BY posted_at DESC LIMIT 1) AS opening_balance,
               (extract(epoch FROM l.posted_at) * 1000000)::bigint AS last_us, l.balance_after AS last_balance
          FROM (SELECT) o
          LEFT JOIN LATERAL (
-           SELECT posted_at, balance_after FROM ledger.entries
+           SELECT posted_at, balance_after FROM ledger.account_entries
             WHERE account_id = $1 AND posted_at >= $2 AND posted_at < $3 ORDER BY posted_at DESC LIMIT 1) l ON true`,
       [account, from, to],
     ),
@@ -95,20 +95,18 @@ interface Stretch {
   readonly untilUs: bigint;
 }
 
-const momentOf = (parameter: string) => `'epoch'::timestamptz + ${parameter} * interval '1 microsecond'`;
-
 async function readEntries(
   db: Queryable,
   { account, afterUs, untilUs, limit }: Stretch & { readonly limit: number },
 ): Promise<readonly EntryRow[]> {
   const { rows } = await db.query<EntryRow>(
     `SELECT ${entryColumns}
-       FROM (SELECT * FROM ledger.entries
-              WHERE account_id = $1 AND posted_at > ${momentOf('$2')} AND posted_at <= ${momentOf('$3')}
+       FROM (SELECT * FROM ledger.account_entries
+              WHERE account_id = $1 AND posted_at > $2 AND posted_at <= $3
               ORDER BY posted_at LIMIT $4) e
        JOIN ledger.postings p ON ${isOf('p', 'e')}
       ORDER BY e.posted_at`,
-    [account, afterUs, untilUs, limit],
+    [account, toMoment(afterUs), toMoment(untilUs), limit],
   );
   return rows;
 }
@@ -117,15 +115,13 @@ async function comesAgain(
   db: Queryable,
   { account, type, afterUs, untilUs }: Stretch & { readonly type: string },
 ): Promise<boolean> {
-  // Reads along the account and stops at the first match: other accounts may have any number of this type.
-  const { rows } = await db.query(
-    `SELECT FROM (SELECT posting_id, posted_at FROM ledger.entries
-                   WHERE account_id = $1 AND posted_at > ${momentOf('$2')} AND posted_at <= ${momentOf('$3')}
-                   ORDER BY posted_at OFFSET 0) e
-      WHERE (SELECT p.type FROM ledger.postings p WHERE ${isOf('p', 'e')}) = $4 LIMIT 1`,
-    [account, afterUs, untilUs, type],
-  );
-  return rows.length > 0;
+  const { rows } = await db.query<{ comesAgain: boolean }>('SELECT ledger.comes_again($1, $2, $3, $4) AS comes_again', [
+    account,
+    type,
+    toMoment(afterUs),
+    toMoment(untilUs + 1n),
+  ]);
+  return rows[0]?.comesAgain === true;
 }
 
 function min(one: bigint, other: bigint): bigint {

@@ -129,22 +129,118 @@ BEGIN
 END $$;
 SELECT ledger.open_months();
 
--- What each posting did to each of its accounts. Along one account the times rise strictly. Fees go to the house alone, so
--- that a reader of any other account finds no row of `f` and looks for none: an index of fees would cost every transfer more
--- than the house's readers gain.
-CREATE VIEW ledger.entries AS
+-- What postings did to the accounts of owners, and to all of the house but its fees. Along one account the times rise strictly.
+CREATE VIEW ledger.account_entries AS
   SELECT legs.* FROM (
     SELECT account_id, posted_at, posting_id, amount, balance_after FROM ledger.entry_rows
     UNION ALL
     SELECT payer, posted_at, id, -amount, payer_after FROM ledger.postings
     UNION ALL
     SELECT payee, posted_at, id, amount - fee, payee_after FROM ledger.postings
-    UNION ALL
-    SELECT f.id, p.posted_at, p.id, p.fee, p.fee_after
-      FROM ledger.accounts f JOIN ledger.postings p ON p.fee_to = f.id WHERE f.id < 16384
   ) legs
   -- Out here, because a condition of its own would keep the planner from reading a table in the order of its index.
   WHERE legs.account_id IS NOT NULL;
+
+-- What every posting did to each of its accounts. The fees have no index, which would cost every transfer more than the few
+-- readers of that account gain.
+CREATE VIEW ledger.entries AS
+  SELECT account_id, posted_at, posting_id, amount, balance_after FROM ledger.account_entries
+  UNION ALL
+  SELECT f.id, p.posted_at, p.id, p.fee, p.fee_after
+    FROM ledger.accounts f JOIN ledger.postings p ON p.fee_to = f.id WHERE f.id < 16384;
+
+-- How many postings of a type an account has in a stretch of time, both ends included, and what they sum to.
+CREATE FUNCTION ledger.gather(account bigint, of_type text, from_at timestamptz, to_at timestamptz, OUT count integer, OUT change numeric)
+LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+  SELECT count(*)::integer, sum(e.amount) INTO count, change
+    FROM ledger.account_entries e JOIN ledger.postings p ON p.id = e.posting_id AND p.posted_at = e.posted_at
+   WHERE e.account_id = account AND e.posted_at >= from_at AND e.posted_at <= to_at AND p.type = of_type;
+END $$;
+
+-- Whether an account has another posting of a type after one moment and before another.
+CREATE FUNCTION ledger.comes_again(account bigint, of_type text, after_at timestamptz, before_at timestamptz) RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM (SELECT * FROM ledger.account_entries e
+                  WHERE e.account_id = account AND e.posted_at > after_at AND e.posted_at < before_at
+                  ORDER BY e.posted_at OFFSET 0) e
+     CROSS JOIN LATERAL (SELECT p.type FROM ledger.postings p
+                          WHERE p.id = e.posting_id AND p.posted_at = e.posted_at OFFSET 0) p
+     WHERE p.type = of_type);
+END $$;
+
+-- A page of an owner's history: the entries that precede a place, newest first (src/ledger/history.ts). Each account is read
+-- backwards through its indexes and yields at most one page; the pages are then merged. It is a function, because planning the
+-- query for many months takes longer than answering it: here it is planned once for each connection.
+CREATE FUNCTION ledger.history(
+  first bigint, past bigint, before_at timestamptz, before_account bigint, only_accounts bigint[], only_types text[],
+  gathered_types text[], kinds bigint[], chains bigint[], assets bigint[], most integer, look_at integer
+) RETURNS TABLE (
+  account_id bigint, at_us bigint, change numeric, balance_after numeric, posting_id uuid, type text, sender_id bigint,
+  recipient_id bigint, asset integer, amount numeric, fee numeric, description text, reference text, details jsonb,
+  gathered integer, gathered_change numeric
+) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+    SELECT h.account_id, (extract(epoch FROM h.posted_at) * 1000000)::bigint, h.change, h.balance_after, h.id, h.type, h.sender_id,
+           h.recipient_id, h.asset::integer, h.amount, h.fee, h.description, h.reference, h.details, g.count, g.change
+      FROM ledger.accounts a
+     CROSS JOIN LATERAL (
+       SELECT e.account_id, e.posted_at, e.amount AS change, e.balance_after, p.*
+         FROM (SELECT * FROM ledger.account_entries e
+                WHERE e.account_id = a.id AND e.posted_at <= before_at
+                  AND (e.posted_at, e.account_id) < (before_at, before_account)
+                ORDER BY e.posted_at DESC LIMIT look_at) e
+        CROSS JOIN LATERAL (
+          SELECT p.id, p.type, p.sender_id, p.recipient_id, p.asset, p.amount, p.fee, p.description, p.reference, p.details
+            FROM ledger.postings p WHERE p.id = e.posting_id AND p.posted_at = e.posted_at OFFSET 0) p
+        WHERE (only_types IS NULL OR p.type = ANY (only_types))
+          -- The last gathered entry of an hour stands for the whole hour, even when earlier ones are on another page.
+          AND NOT (p.type = ANY (gathered_types) AND ledger.comes_again(e.account_id, p.type, e.posted_at,
+            date_trunc('hour', e.posted_at, 'UTC') + interval '1 hour'))
+        ORDER BY e.posted_at DESC LIMIT most) h
+      LEFT JOIN LATERAL (
+        SELECT * FROM ledger.gather(h.account_id, h.type, date_trunc('hour', h.posted_at, 'UTC'), h.posted_at)
+         WHERE h.type = ANY (gathered_types) OFFSET 0) g ON true
+     WHERE a.id >= first AND a.id < past AND (only_accounts IS NULL OR a.id = ANY (only_accounts))
+       AND ledger.kind_of(a.id) = ANY (kinds) AND ledger.chain_of(a.id) = ANY (chains) AND ledger.asset_of(a.id) = ANY (assets)
+     ORDER BY h.posted_at DESC, h.account_id DESC LIMIT most;
+END $$;
+
+-- The last entry that a page of a history has read when it stopped at `look_at` entries of an account before it was full. With
+-- several accounts it is the newest of their last entries: below it, not every account has been read.
+CREATE FUNCTION ledger.looked_to(
+  first bigint, past bigint, before_at timestamptz, before_account bigint, only_accounts bigint[], down_to timestamptz,
+  look_at integer
+) RETURNS TABLE (account_id bigint, at_us bigint) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+    SELECT a.id, (extract(epoch FROM e.posted_at) * 1000000)::bigint
+      FROM ledger.accounts a
+     CROSS JOIN LATERAL (
+       SELECT e.posted_at FROM ledger.account_entries e
+        WHERE e.account_id = a.id AND e.posted_at <= before_at AND e.posted_at >= down_to
+          AND (e.posted_at, e.account_id) < (before_at, before_account)
+        ORDER BY e.posted_at DESC OFFSET look_at - 1 LIMIT 1) e
+     WHERE a.id >= first AND a.id < past AND (only_accounts IS NULL OR a.id = ANY (only_accounts))
+     ORDER BY e.posted_at DESC, a.id DESC LIMIT 1;
+END $$;
 
 -- The time of a posting tells its partition.
 ALTER TABLE ledger.posting_references DISABLE TRIGGER posting_references_append_only;

@@ -90,7 +90,7 @@ describe('history', () => {
       await tx.query('SET LOCAL enable_seqscan = off');
       await tx.query('SET LOCAL enable_bitmapscan = off');
       return tx.query<{ 'QUERY PLAN': string }>(
-        `EXPLAIN SELECT amount FROM ledger.entries
+        `EXPLAIN SELECT amount FROM ledger.account_entries
           WHERE account_id = ${userAccount(ada, 'USDC')} AND posted_at < now() ORDER BY posted_at DESC LIMIT 50`,
       );
     });
@@ -98,8 +98,7 @@ describe('history', () => {
     for (const index of ['entry_rows_first_pkey', 'postings_first_by_payer', 'postings_first_by_payee']) {
       expect(text).toContain(`Index Scan Backward using ${index}`);
     }
-    // Only the fees are sorted, of which this account has none.
-    expect(text.match(/Sort$/gm) ?? []).toHaveLength(0);
+    expect(text).not.toMatch(/-> {2}Sort/);
   });
 
   it.each(['', 'x', '1', '1-', "1-1'", '99999999999999999-1'])('does not take %j for a cursor', async (cursor) => {
