@@ -18,15 +18,21 @@ export async function checkChain({ id, client }: Network): Promise<void> {
   }
 }
 
-/** The newest final block. */
-export async function confirmedBlock({ client, confirmations }: Network): Promise<bigint> {
-  const confirmed = (await client.getBlockNumber({ cacheTime: 0 })) - BigInt(confirmations) + 1n;
-  return confirmed < 0n ? 0n : confirmed;
+/** The newest block, and the newest final one. */
+export interface ChainHead {
+  readonly head: bigint;
+  readonly confirmed: bigint;
+}
+
+export async function readHead({ client, confirmations }: Network): Promise<ChainHead> {
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const confirmed = head - BigInt(confirmations) + 1n;
+  return { head, confirmed: confirmed < 0n ? 0n : confirmed };
 }
 
 /** The first reading of a chain starts with what is confirmed from now on, or with the configured block. */
 export async function beginChain(db: Database, network: Network, startBlock?: bigint): Promise<void> {
-  const last = startBlock === undefined ? await confirmedBlock(network) : startBlock - 1n;
+  const last = startBlock === undefined ? (await readHead(network)).confirmed : startBlock - 1n;
   const { number, hash } = await network.client.getBlock({ blockNumber: last < 0n ? 0n : last });
   await insertCursor(db, network.id, { number, hash });
 }
