@@ -52,7 +52,7 @@ export interface Network {
   readonly onBlock?: OnBlock | undefined;
 }
 
-export type OnBlock = (listener: () => void) => BlockSubscription;
+type OnBlock = (listener: () => void) => BlockSubscription;
 
 export interface BlockSubscription {
   /** The newest block that the chain has told of. Undefined while it is not known to tell of the next one. */
