@@ -21,7 +21,7 @@ async function serveChain() {
   const chains = new Map([['MATIC', chain] as const]);
   const server = await startRpcServer({ chains, attestations, port: 0, logger: createLogger('silent') });
   onTestFinished(() => server.stop());
-  return { chain, url: `http://127.0.0.1:${server.port}/matic` };
+  return { chain, server, url: `http://127.0.0.1:${server.port}/matic` };
 }
 
 /** Counts calls and lets a test wait for the next one. */
@@ -50,7 +50,7 @@ test('everybody who listens hears of a block, and of no other call', async () =>
   const [one, other] = [createBell(), createBell()];
   const beginning = one.next();
   follower.onBlock(one.ring);
-  const stopOther = follower.onBlock(other.ring);
+  const others = follower.onBlock(other.ring);
   // The first response is the current block.
   await beginning;
   expect([one.rings, other.rings]).toEqual([1, 1]);
@@ -62,11 +62,29 @@ test('everybody who listens hears of a block, and of no other call', async () =>
   await mined;
   expect([one.rings, other.rings]).toEqual([2, 2]);
 
-  stopOther();
+  others.stop();
   const again = one.next();
   await chain.request({ method: 'evm_mine', params: [] });
   await again;
   expect([one.rings, other.rings]).toEqual([3, 2]);
+});
+
+test('the newest block is known while the chain would tell of the next', async () => {
+  const { chain, server, url } = await serveChain();
+  const follower = followBlocks(url);
+  onTestFinished(() => follower.stop());
+  const bell = createBell();
+  const beginning = bell.next();
+  const blocks = follower.onBlock(bell.ring);
+  expect(blocks.newestBlock()).toBeUndefined();
+  await beginning;
+  expect(blocks.newestBlock()).toBe(0n);
+  const mined = bell.next();
+  await chain.request({ method: 'evm_mine', params: [] });
+  await mined;
+  expect(blocks.newestBlock()).toBe(1n);
+  await server.stop();
+  await expect.poll(() => blocks.newestBlock()).toBeUndefined();
 });
 
 test('a block that is mined between two questions is answered at once', async () => {

@@ -17,6 +17,11 @@ export interface LocalChain {
   requestAll(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>;
 }
 
+export interface OpenLocalChain extends LocalChain {
+  /** Calls the listener after every write, until the returned function is called. */
+  onChange(listener: () => void): () => void;
+}
+
 export interface OpenLocalChainOptions {
   readonly id: ChainId;
   readonly genesisTime: number;
@@ -32,13 +37,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Shorter than any client's timeout. */
-const longestAwaitMs = 4_000;
+/** Shorter than the timeout of those who wait (`answersWithinMs` in follow-blocks.ts). */
+const longestAwaitMs = 10_000;
 
 /** A planned call: a journal entry, or a response that needs none. */
 type Planned = { readonly entry: JournalEntry } | { readonly answer: RpcOutcome };
 
-export async function openLocalChain(options: OpenLocalChainOptions): Promise<LocalChain> {
+export async function openLocalChain(options: OpenLocalChainOptions): Promise<OpenLocalChain> {
   const { id, genesisTime, richAccount, journal, clock } = options;
   const node = await createEvmNode({ chainId: chains[id].chainId, genesisTime, richAccount });
   const state = initialState(genesisTime);
@@ -156,6 +161,10 @@ export async function openLocalChain(options: OpenLocalChainOptions): Promise<Lo
       return outcome;
     },
     requestAll: enqueue,
+    onChange(listener) {
+      changes.on('change', listener);
+      return () => void changes.off('change', listener);
+    },
   };
 }
 

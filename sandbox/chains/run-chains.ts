@@ -16,7 +16,7 @@ import type { ChainUrls } from './chain-tables.ts';
 import { contractCode, fiatTokenAddress, signatureCheckerAddress } from './contract-code.ts';
 import type { RpcCall } from './evm-node.ts';
 import { createJournal, type Journal, type JournalEntry, readJournal } from './journal.ts';
-import { askChain, isFree, type LocalChain, openLocalChain, requestAllAs } from './local-chain.ts';
+import { askChain, isFree, type LocalChain, type OpenLocalChain, openLocalChain, requestAllAs } from './local-chain.ts';
 import { placeCoin, placeMintedToken, placeWrappedCoin } from './place-tokens.ts';
 import { chainPath, type RpcServerOptions, startRpcServer } from './rpc-server.ts';
 import { bridgedTokens, mintedTokens, wrappedCoins } from './tokens.ts';
@@ -92,7 +92,7 @@ export async function runChains({ db, client, logger, waitForPortMs }: RunChains
         return [chain.id, chain] as const;
       }),
   );
-  const chains = new Map<ChainId, LocalChain>(opened);
+  const chains = new Map<ChainId, OpenLocalChain>(opened);
   const published = rows.find(({ url }) => url !== null)?.url;
   const attestations = createAttestationService({ chains, clock: monotonicClock });
   const port = Number(published && new URL(published).port);
@@ -119,7 +119,7 @@ async function open(
   db: Database,
   journal: ReturnType<typeof createJournal>,
   { chain, genesis_time }: ChainRow,
-): Promise<LocalChain> {
+): Promise<OpenLocalChain> {
   let length = 0;
   async function* past(): AsyncGenerator<readonly JournalEntry[]> {
     for await (const entries of readJournal(db, chain)) {

@@ -3,31 +3,50 @@ import { encodeFunctionData, type Hex, parseAbi, slice, toHex } from 'viem';
 import { uniswap } from '../../src/chains/abi.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { marketMaker } from '../accounts.ts';
-import { askChain, type LocalChain, requestAllAs } from '../chains/local-chain.ts';
+import { askChain, type LocalChain, type OpenLocalChain, requestAllAs } from '../chains/local-chain.ts';
 import { type Pool, pools, tradedTokens, worth } from './pools.ts';
 
-const lookEveryMs = 2_000;
+/** From a change of the chain to the look at the pools, and from there to the next one. Many changes share a look. */
+const pauseMs = 1_000;
 
-/** Checks the pools regularly. It is stateless and runs in the process that runs the chains. */
-export function runMarketMaker(chain: LocalChain, logger: Logger) {
+/** Checks the pools when the chain has changed. It is stateless and runs in the process that runs the chains. */
+export function runMarketMaker(chain: OpenLocalChain, logger: Logger) {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const pause = () => sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+  let hasChanged = true;
+  let noteChange = () => {};
+  const stopListening = chain.onChange(() => {
+    hasChanged = true;
+    noteChange();
+  });
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
+      if (!hasChanged) {
+        await new Promise<void>((resolve) => {
+          noteChange = resolve;
+        });
+      }
+      await pause();
+      if (signal.aborted) return;
+      hasChanged = false;
       try {
         await correctPrices(chain);
       } catch (err) {
+        hasChanged = true;
         if (!signal.aborted) logger.warn({ err }, 'the market maker could not correct prices');
       }
-      await sleep(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
+      await pause();
     }
   }
 
   const running = run();
   return {
     async stop(): Promise<void> {
+      stopListening();
       stopping.abort();
+      noteChange();
       await running;
     },
   };

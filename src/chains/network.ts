@@ -48,11 +48,16 @@ export interface Network {
    * chain ignores it, because its next block comes by itself.
    */
   letTimePass(until: bigint): Promise<void>;
-  /**
-   * Calls the listener when there may be a new block, until the returned function is called. Only sandbox chains have
-   * it.
-   */
-  readonly onBlock?: ((listener: () => void) => () => void) | undefined;
+  /** Calls the listener when there may be a new block. Only sandbox chains have it. */
+  readonly onBlock?: OnBlock | undefined;
+}
+
+type OnBlock = (listener: () => void) => BlockSubscription;
+
+export interface BlockSubscription {
+  /** The newest block that the chain has told of. Undefined while it is not known to tell of the next one. */
+  newestBlock(): bigint | undefined;
+  stop(): void;
 }
 
 /** Every chain that the operator has configured. */
@@ -71,7 +76,7 @@ export interface NetworkSettings {
   /** Given where host names have been looked up; by default only the URLs are compared. */
   readonly witness?: Witness;
   readonly transport?: (url: string, timeoutMs: number) => Transport;
-  readonly onBlock?: (listener: () => void) => () => void;
+  readonly onBlock?: OnBlock;
 }
 
 /** Every node is tried twice, so a question is answered or given up well before a job's time limit. */

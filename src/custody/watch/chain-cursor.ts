@@ -18,15 +18,21 @@ export async function checkChain({ id, client }: Network): Promise<void> {
   }
 }
 
-/** The newest final block. */
-export async function confirmedBlock({ client, confirmations }: Network): Promise<bigint> {
-  const confirmed = (await client.getBlockNumber({ cacheTime: 0 })) - BigInt(confirmations) + 1n;
-  return confirmed < 0n ? 0n : confirmed;
+/** The newest block, and the newest final one. */
+export interface ChainHead {
+  readonly head: bigint;
+  readonly confirmed: bigint;
+}
+
+export async function readHead({ client, confirmations }: Network): Promise<ChainHead> {
+  const head = await client.getBlockNumber({ cacheTime: 0 });
+  const confirmed = head - BigInt(confirmations) + 1n;
+  return { head, confirmed: confirmed < 0n ? 0n : confirmed };
 }
 
 /** The first reading of a chain starts with what is confirmed from now on, or with the configured block. */
 export async function beginChain(db: Database, network: Network, startBlock?: bigint): Promise<void> {
-  const last = startBlock === undefined ? await confirmedBlock(network) : startBlock - 1n;
+  const last = startBlock === undefined ? (await readHead(network)).confirmed : startBlock - 1n;
   const { number, hash } = await network.client.getBlock({ blockNumber: last < 0n ? 0n : last });
   await insertCursor(db, network.id, { number, hash });
 }
@@ -78,25 +84,36 @@ export async function findCursor(db: Queryable, chain: ChainId): Promise<ChainCu
   return rows[0];
 }
 
-/** Takes or renews the lease. Undefined while another process holds it, or before the chain was begun. */
-async function holdChain(
+type Held = ReadonlyMap<ChainId, ChainCursor>;
+
+/** Takes or renews leases, and returns the cursors of the chains that are held now. */
+async function holdChains(
   db: Queryable,
-  { chain, holder, leaseMs }: Hold,
-  /** Chains of the same holder whose leases are renewed in the same statement, because they have answered too. */
-  others: readonly ChainId[] = [],
-): Promise<ReadonlyMap<ChainId, ChainCursor>> {
+  /** Free or expired leases may be taken. */
+  chains: readonly ChainId[],
+  { holder, leaseMs }: Omit<Hold, 'chain'>,
+  /** Chains whose leases are only renewed, while they are still valid. */
+  others: readonly ChainId[],
+): Promise<Held> {
+  // Locked in one order, so that two processes that take over the same chains cannot deadlock.
   const { rows } = await db.query<ChainCursor & { readonly chain: ChainId }>(
     `UPDATE chain_cursors
         SET leased_by = $2, leased_until = now() + make_interval(secs => $3::float8 / 1000), read_at = now()
-      WHERE (chain = $1 AND (leased_by IS NULL OR leased_by = $2 OR leased_until < now()))
-         OR (chain = ANY ($4) AND leased_by = $2 AND leased_until >= now())
+      WHERE chain IN (
+        SELECT chain FROM chain_cursors
+         WHERE (chain = ANY ($1) AND (leased_by IS NULL OR leased_by = $2 OR leased_until < now()))
+            OR (chain = ANY ($4) AND leased_by = $2 AND leased_until >= now())
+         ORDER BY chain FOR NO KEY UPDATE)
       RETURNING chain, block_number AS number, block_hash AS hash`,
-    [chain, holder, leaseMs, others],
+    [chains, holder, leaseMs, others],
   );
   return new Map(rows.map(({ chain: held, number, hash }) => [held, { number, hash }]));
 }
 
-/** The leases of one process. Renewing one renews the others of chains that have answered since their last renewal. */
+/**
+ * The leases of one process. One statement at a time takes or renews them: those of all readers that wait for it, and
+ * those of other chains that have answered since their last renewal.
+ */
 export interface ChainHolds {
   /** Takes or renews the lease of a chain that has just answered. */
   take(chain: ChainId): Promise<ChainCursor | undefined>;
@@ -112,30 +129,40 @@ export interface ChainHolds {
 export function createChainHolds(db: Queryable, { holder, leaseMs }: Omit<Hold, 'chain'>): ChainHolds {
   const until = new Map<ChainId, number>();
   const answered = new Set<ChainId>();
-  let renewing: Promise<ReadonlyMap<ChainId, ChainCursor>> | undefined;
+  /** Chains of the statement that comes next, and of the one under way. */
+  let wanted = new Set<ChainId>();
+  let included = new Set<ChainId>();
+  let next: Promise<Held> | undefined;
+  let underWay: Promise<Held> | undefined;
 
-  async function renew(chain: ChainId): Promise<ReadonlyMap<ChainId, ChainCursor>> {
+  async function renewNext(): Promise<Held> {
+    // Readers that come meanwhile join. A failure is reported by the readers of that statement.
+    await underWay?.catch(() => {});
+    underWay = next;
+    next = undefined;
     const now = performance.now();
-    const others = [...answered].filter((other) => other !== chain && (until.get(other) ?? 0) > now);
+    const chains = [...wanted];
+    const others = [...answered].filter((other) => !wanted.has(other) && (until.get(other) ?? 0) > now);
+    included = new Set([...chains, ...others]);
+    wanted = new Set();
     answered.clear();
-    const held = await holdChain(db, { chain, holder, leaseMs }, others);
-    for (const each of held.keys()) until.set(each, now + leaseMs);
-    if (!held.has(chain)) until.delete(chain);
-    return held;
+    try {
+      const held = await holdChains(db, chains, { holder, leaseMs }, others);
+      for (const chain of held.keys()) until.set(chain, now + leaseMs);
+      for (const chain of chains) if (!held.has(chain)) until.delete(chain);
+      return held;
+    } finally {
+      included.clear();
+    }
   }
 
   return {
     async take(chain) {
-      // The renewal under way may include this chain. Its failure is reported by the reader that began it.
-      const included = (await renewing?.catch(() => undefined))?.get(chain);
-      if (included !== undefined) return included;
-      const own = renew(chain);
-      renewing = own;
-      try {
-        return (await own).get(chain);
-      } finally {
-        if (renewing === own) renewing = undefined;
-      }
+      const found = included.has(chain) ? (await underWay?.catch(() => undefined))?.get(chain) : undefined;
+      if (found !== undefined) return found;
+      wanted.add(chain);
+      next ??= renewNext();
+      return (await next).get(chain);
     },
     noteAnswer: (chain) => void answered.add(chain),
     untilMs: (chain) => until.get(chain) ?? 0,

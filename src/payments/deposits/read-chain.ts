@@ -2,13 +2,14 @@ import type { Network } from '../../chains/network.ts';
 import {
   beginChain,
   type ChainCursor,
+  type ChainHead,
   type ChainHolds,
   checkChain,
-  confirmedBlock,
   createChainHolds,
   findCursor,
   listCheckpoints,
   moveCursor,
+  readHead,
   releaseChain,
 } from '../../custody/watch/chain-cursor.ts';
 import {
@@ -52,8 +53,11 @@ const readByOthers = 4_000n;
 type ReadingProgress = 'more' | 'caught_up' | 'no_block' | 'elsewhere';
 
 export interface ChainReader {
-  /** May fail at any point and be called again. */
-  step(): Promise<ReadingProgress>;
+  /**
+   * May fail at any point and be called again. A chain that tells of its blocks gives the newest: if it was seen before,
+   * the chain is not asked.
+   */
+  step(newestBlock?: bigint): Promise<ReadingProgress>;
   /** Whether this process holds the chain's lease now. */
   readonly holds: boolean;
   release(): Promise<void>;
@@ -71,6 +75,7 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
   const lookTrouble = createErrorReporter(parts.logger, { chain }, 'blocks cannot be read again');
   let span = mostBlocks;
   let isRightChain = false;
+  let seen: ChainHead | undefined;
   let lookAtUndecidedFrom = 0;
   let arrivalsNotified = false;
   let held: { readonly cursor: ChainCursor; readonly floor: bigint } | undefined;
@@ -165,18 +170,24 @@ export function createChainReader(parts: ReaderParts, network: Network): ChainRe
     for (const [key, block] of handled) if (block <= looks.settledTo) handled.delete(key);
   }
 
-  async function step(): Promise<ReadingProgress> {
-    const progress = await readNew();
+  async function step(newestBlock?: bigint): Promise<ReadingProgress> {
+    const progress = await readNew(newestBlock);
     if (progress === 'node_lags') return 'no_block';
     if (progress === 'caught_up' || progress === 'no_block')
       await lookAgain().then(lookTrouble.over, lookTrouble.report);
     return progress;
   }
 
-  async function readNew(): Promise<ReadingProgress | 'node_lags'> {
+  /** The node that is asked may lag behind the chain that tells of its blocks, and is then asked again. */
+  async function findConfirmed(newestBlock?: bigint): Promise<bigint> {
+    if (seen === undefined || seen.head !== newestBlock) seen = await readHead(network);
+    return seen.confirmed;
+  }
+
+  async function readNew(newestBlock?: bigint): Promise<ReadingProgress | 'node_lags'> {
     if (!isRightChain) await checkChain(network);
     isRightChain = true;
-    const confirmed = await confirmedBlock(network);
+    const confirmed = await findConfirmed(newestBlock);
     const cursor = await takeHold();
     if (cursor === undefined) return 'elsewhere';
     // A lagging node may not have these blocks, so it is not asked.

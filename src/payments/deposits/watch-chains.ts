@@ -33,7 +33,7 @@ export interface Watchers {
 /** How often to try for a chain that another process holds. */
 const elsewhereMs = 1_000;
 
-/** Polling interval for a chain with a block subscription, in case the subscription fails. */
+/** How often to look after the lease, and after a subscription that has failed, on a chain that tells of its blocks. */
 const toldMs = 2_000;
 
 /** Watches every chain for deposits. Any number of processes may run this; a lease lets one of them read each chain. */
@@ -69,18 +69,18 @@ function watch(
   { logger, wakes }: { readonly logger: Logger; readonly wakes: Wakes },
 ) {
   const pauseMs = network.onBlock === undefined ? network.pollMs : Math.max(network.pollMs, toldMs);
+  const blocks = network.onBlock?.(() => loop.wake());
   const loop = startLoop({
     logger,
     fields: { chain: network.id },
     trouble: 'deposits cannot be read',
     paceMs: network.pollMs,
     async run() {
-      const progress = await reader.step();
+      const progress = await reader.step(blocks?.newestBlock());
       if (progress === 'elsewhere') return Math.max(network.pollMs, elsewhereMs);
       return progress === 'more' ? 0 : pauseMs;
     },
   });
-  const stopListening = network.onBlock?.(() => loop.wake());
   const stopHearing = wakes.on(`arrivals/${network.id}`, () => {
     reader.noteArrivals();
     loop.notify();
@@ -90,7 +90,7 @@ function watch(
       return loop.trouble;
     },
     stop() {
-      stopListening?.();
+      blocks?.stop();
       stopHearing();
       return loop.stop();
     },

@@ -4,6 +4,7 @@ import { getAddress, type Hex } from 'viem';
 import type { SignedAuthorization } from '../../chains/authorization.ts';
 import { type Database, isUnavailable } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
+import { createNotice } from '../../kernel/jobs/wakes.ts';
 import type { Amount } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { lockPayers } from './end-claims.ts';
@@ -49,8 +50,14 @@ const columns = `new_id, new_protocol, new_chain, new_token, new_asset, new_paye
   new_atomic, new_valid_after, new_valid_before, new_signature, new_resource, new_fingerprint, new_identifier, elsewhere,
   new_holder`;
 
+/** Wakes the loop that settles. */
+export const claimsTopic = 'payment_claims';
+
 /** Claims many payments in one commit, in one order, so that two processes cannot deadlock. */
 export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claimed> {
+  // After the commit: commits that notify would wait for each other.
+  const notice = createNotice(db, claimsTopic);
+
   async function claimAll(claims: readonly NewClaim[]): Promise<readonly Claimed[]> {
     const sorted = claims
       .map((claim, place) => ({ claim, place, id: newId('npy'), holder: randomUUID() }))
@@ -90,6 +97,7 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
         leaseSeconds,
       ],
     );
+    if (rows.some(({ outcome }) => outcome === 'claimed' || outcome === 'prepaid')) notice.tell();
     const results: Claimed[] = [];
     for (const [index, { place, holder }] of sorted.entries()) results[place] = toClaimed(rows[index], holder);
     return results;

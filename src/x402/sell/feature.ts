@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Feature } from '../../kernel/feature.ts';
 import { defineJob, handleJob } from '../../kernel/jobs/define-job.ts';
+import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { defineSettings, url, wholeNumber } from '../../kernel/settings.ts';
 import { amountFromText } from '../../money/parse-amount.ts';
@@ -48,7 +49,7 @@ export const nano: Feature<{
   settings: NanoSettings;
   serving: NanoServing;
   pages: PaymentReceiverParts & Pick<NanoServing, 'publicUrl'>;
-  working: SettlingParts & Pick<NanoServing, 'checkpoint'>;
+  working: SettlingParts & Pick<NanoServing, 'checkpoint'> & { readonly wakes: Wakes };
 }> = {
   name: 'nano',
   settings: defineSettings({
@@ -100,8 +101,8 @@ export const nano: Feature<{
   routes: (parts, settings) => nanoRoutes(openSelling(parts, settings)),
   pages: (app, parts) => addDiscoveryPage(app, { till: createPaymentReceiver(parts), publicUrl: parts.publicUrl }),
   schedules: ({ db }) => [{ at: '17 * * * *', handler: handleJob(forgetJob, () => forgetAnswers(db)) }],
-  loops: ({ db, ledger, networks, logger, checkpoint }, { settleSeconds }) => [
-    startSettling({ db, ledger, networks, logger, checkpoint, gatherMs: settleSeconds * 1_000 }),
+  loops: ({ db, ledger, networks, logger, checkpoint, wakes }, { settleSeconds }) => [
+    startSettling({ db, ledger, networks, logger, checkpoint, wakes, gatherMs: settleSeconds * 1_000 }),
   ],
 };
 

@@ -3,10 +3,12 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { type Loop, startLoop } from '../../kernel/jobs/loop.ts';
+import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import { postOrThrow } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
+import { claimsTopic } from './claim-payments.ts';
 import { lockPayers } from './end-claims.ts';
 import { type EndingParts, endLapsed } from './end-unpayable.ts';
 import { openSettlement, usualGathering } from './open-settlement.ts';
@@ -111,16 +113,19 @@ export interface SettleOptions extends Omit<EndingParts, 'network'> {
   readonly networks: Networks;
   readonly checkpoint: Checkpoint;
   readonly gatherMs: number;
+  readonly wakes: Wakes;
 }
 
-async function settlePayments(options: SettleOptions): Promise<void> {
+/** False when nothing was open. */
+async function settlePayments(options: SettleOptions): Promise<boolean> {
   const { db, gatherMs } = options;
-  if (!(await isAnythingOpen(db))) return;
+  if (!(await isAnythingOpen(db))) return false;
   await forgetAbandoned(db);
   const parts = { ...options, network: requireHome(options.networks) };
   while ((await openSettlement(parts, { ...usualGathering, gatherMs })) === usualGathering.most);
   await endLapsed(parts);
   await earnCalls(options);
+  return true;
 }
 
 /** Three index look-ups, so that an idle service does almost no work. */
@@ -133,16 +138,24 @@ async function isAnythingOpen(db: Database): Promise<boolean> {
   return rows[0]?.open === true;
 }
 
-/** Runs in every worker; each takes only claims that no other has taken. */
+/** A process that is killed after its claims are committed notifies nobody. */
+const longestRestMs = 5_000;
+
+/**
+ * Runs in every worker; each takes only claims that no other has taken. It rests until a payment is claimed: from then on
+ * the claim is open until it is earned, ended or deleted.
+ */
 export function startSettling(options: SettleOptions): Loop {
+  const { wakes } = options;
   const pollMs = Math.min(1_000, options.gatherMs / 4);
   return startLoop({
     logger: options.logger,
     fields: {},
     trouble: 'payments for calls cannot be settled',
+    rest: { wakes, topic: claimsTopic },
+    paceMs: pollMs,
     async run() {
-      await settlePayments(options);
-      return pollMs;
+      return (await settlePayments(options)) ? pollMs : Math.min(wakes.restMs(pollMs), longestRestMs);
     },
   });
 }

@@ -51,6 +51,33 @@ test('nothing that came before the first start is credited', async () => {
   expect(await world.balance(user)).toBe(7n);
 });
 
+test('a chain that tells of its blocks is asked only when it has told of one, and until the node shows it', async () => {
+  const network = chains.network('MATIC');
+  const head = await network.client.getBlockNumber({ cacheTime: 0 });
+  let shown = head;
+  let asked = 0;
+  const getBlockNumber = async () => {
+    asked++;
+    return shown;
+  };
+  const client = { ...network.client, getBlockNumber } as typeof network.client;
+  const reader = world.reader('MATIC', { network: { ...network, client } });
+  while ((await reader.step(head)) === 'more');
+  const before = asked;
+  expect([await reader.step(head), asked]).toEqual(['no_block', before]);
+  expect(reader.holds).toBe(true);
+
+  await chains.mine('MATIC');
+  // The node lags behind.
+  expect([await reader.step(head + 1n), asked]).toEqual(['no_block', before + 1]);
+  shown = head + 1n;
+  expect([await reader.step(head + 1n), asked]).toEqual(['caught_up', before + 2]);
+  expect([await reader.step(head + 1n), asked]).toEqual(['no_block', before + 2]);
+  // Nobody knows whether the chain would tell.
+  expect([await reader.step(undefined), asked]).toEqual(['no_block', before + 3]);
+  await reader.release();
+});
+
 test('a deposit is credited to the unit, once it is confirmed and not before', async () => {
   const user = await world.newUser();
   const ada = await chains.outsider({
