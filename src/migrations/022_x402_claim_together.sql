@@ -18,8 +18,8 @@ ALTER TABLE payment_claims
   ADD CONSTRAINT payment_claims_signature_check CHECK (length(signature) = 132 AND signature ~ '^0x[0-9a-f]*$'),
   ADD CONSTRAINT payment_claims_tx_hash_check CHECK (length(tx_hash) = 66 AND tx_hash ~ '^0x[0-9a-f]*$');
 
--- Serving a call changes `served_at`, `answer` and `leased_until`. While no index mentions them and the page has room, the
--- new version of the row needs no entry in any index. Leased payments are found among the open ones.
+-- Serving a call changes `served_at`, `answer` and `leased_until`. While no index mentions them and the page has room,
+-- the new version of the row needs no entry in any index. Leased payments are found among the open ones.
 ALTER TABLE payment_claims SET (fillfactor = 50);
 DROP INDEX payment_claims_leased, payment_claims_answered, payment_claims_unearned;
 CREATE INDEX payment_claims_unearned ON payment_claims (chain, asset)
@@ -44,7 +44,7 @@ CREATE OR REPLACE TRIGGER payment_claims_guard BEFORE UPDATE ON payment_claims F
 CREATE TRIGGER payment_claims_guard_delete BEFORE DELETE ON payment_claims
   FOR EACH ROW EXECUTE FUNCTION guard_payment_claim();
 
--- New payments are counted once for each statement and payer. Like `count_payment_claim`, which counts all other changes.
+-- New payments are counted once for each statement and payer. `count_payment_claim` counts all other changes.
 CREATE FUNCTION count_new_payment_claims() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE payers p SET credit = p.credit + n.credit, prepaying = p.prepaying + n.prepaying,
@@ -67,7 +67,8 @@ CREATE OR REPLACE TRIGGER payment_claims_count AFTER DELETE OR UPDATE OF arrived
 CREATE FUNCTION claim_payments(
   ids text[], protocols text[], chains text[], tokens text[], assets text[], senders text[], checksummed text[],
   nonces text[], pay_tos text[], atomics numeric[], valid_afters numeric[], valid_befores numeric[], signatures text[],
-  resources text[], fingerprints bytea[], identifiers text[], elsewheres boolean[], holders uuid[], lease_seconds numeric,
+  resources text[], fingerprints bytea[], identifiers text[], elsewheres boolean[], holders uuid[],
+  lease_seconds numeric,
   most_credits numeric[], funds numeric[], settled_befores numeric[], clearings boolean[]
 ) RETURNS TABLE (outcome text, claim_id text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -121,8 +122,8 @@ BEGIN
   LOOP
     IF item.goes_alone THEN
       SELECT c.outcome, c.claim_id INTO alone
-        FROM claim_payment(ids[item.place], protocols[item.place], item.chain, item.token, assets[item.place], item.payer,
-          checksummed[item.place], item.nonce, pay_tos[item.place], item.atomic, valid_afters[item.place],
+        FROM claim_payment(ids[item.place], protocols[item.place], item.chain, item.token, assets[item.place],
+          item.payer, checksummed[item.place], item.nonce, pay_tos[item.place], item.atomic, valid_afters[item.place],
           valid_befores[item.place], signatures[item.place], resources[item.place], fingerprints[item.place],
           item.identifier, item.elsewhere, holders[item.place], lease_seconds, item.most_credit, item.funds,
           item.settled_before, item.clears) c;
@@ -155,17 +156,17 @@ BEGIN
     END IF;
   END LOOP;
 
-  INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before,
-      signature, resource, fingerprint, identifier, prepaid, submitted_elsewhere, clears_debt, holder, leased_until)
+  INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after,
+      valid_before, signature, resource, fingerprint, identifier, prepaid, submitted_elsewhere, clears_debt, holder, leased_until)
     SELECT g.id, g.protocol, g.chain, g.token, g.asset, g.payer, g.nonce, g.pay_to, g.atomic, g.valid_after,
         g.valid_before, g.signature, g.resource, g.fingerprint, g.identifier, g.prepaid, g.elsewhere, false,
         CASE WHEN g.outcome = 'claimed' THEN g.holder END,
         CASE WHEN g.outcome = 'claimed'
           THEN clock_timestamp() + make_interval(secs => lease_seconds::double precision) END
-      FROM unnest(ids, protocols, chains, tokens, assets, senders, nonces, pay_tos, atomics, valid_afters, valid_befores,
-          signatures, resources, fingerprints, identifiers, prepaids, elsewheres, holders, outcomes)
-        g (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before, signature, resource,
-          fingerprint, identifier, prepaid, elsewhere, holder, outcome)
+      FROM unnest(ids, protocols, chains, tokens, assets, senders, nonces, pay_tos, atomics, valid_afters,
+          valid_befores, signatures, resources, fingerprints, identifiers, prepaids, elsewheres, holders, outcomes)
+        g (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after, valid_before, signature,
+          resource, fingerprint, identifier, prepaid, elsewhere, holder, outcome)
       WHERE g.prepaid IS NOT NULL;
   RETURN QUERY SELECT * FROM unnest(outcomes, claim_ids);
 END $$;

@@ -53,8 +53,8 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
       .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
     const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
     const { rows } = await db.query<ClaimedRow>(
-      `SELECT outcome, claim_id FROM claim_payments($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-          $18, $19, $20, $21, $22, $23)`,
+      `SELECT outcome, claim_id FROM claim_payments($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+          $16, $17, $18, $19, $20, $21, $22, $23)`,
       [
         of(({ id }) => id),
         of(({ claim }) => claim.protocol),

@@ -32,7 +32,7 @@ export function createCallServer(db: Database, ledger: Ledger): (call: ServedCal
               sorted.map(({ answer }) => JSON.stringify(answer)),
             ],
           );
-          // Not by id: a call may be in the batch twice, by the request that lost its lease and by the one that took over.
+          // Not by id: a batch may have a call twice, of the request that lost its lease and of the one that took over.
           const served = new Set(rows.map(({ holder }) => holder));
           await postOrThrow(tx, ledger, sorted.filter(({ holder }) => served.has(holder)).map(receivable));
           return calls.map(({ holder }) => served.has(holder));

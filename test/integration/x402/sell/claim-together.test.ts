@@ -101,8 +101,10 @@ async function live(tx: Transaction, past: readonly Past[]): Promise<void> {
         `INSERT INTO payment_claims (id, protocol, chain, token, asset, payer, nonce, pay_to, atomic, valid_after,
             valid_before, signature, resource, fingerprint, identifier, prepaid, holder, leased_until, served_at,
             arrived_at, arrival_account, lapsed_at)
-         SELECT $1, 'x402', 'MATIC', $2, 'USDC', $3, $4, $5, 100, 0, 9999999999, $6, 'nanoQuote', $7, $8, $9 = 'prepaid',
-            '00000000-0000-0000-0000-000000000000', CASE $9 WHEN 'leased' THEN now() + interval '1 hour' WHEN 'left' THEN now() - interval '1 hour' END,
+         SELECT $1, 'x402', 'MATIC', $2, 'USDC', $3, $4, $5, 100, 0, 9999999999, $6, 'nanoQuote', $7, $8,
+            $9 = 'prepaid',
+            '00000000-0000-0000-0000-000000000000', CASE $9
+              WHEN 'leased' THEN now() + interval '1 hour' WHEN 'left' THEN now() - interval '1 hour' END,
             CASE WHEN $9 = 'served' THEN now() END, CASE WHEN $9 = 'arrived' THEN now() END,
             CASE WHEN $9 = 'arrived' THEN 1 END, CASE WHEN $9 = 'lapsed' THEN now() END
          ON CONFLICT DO NOTHING`,
