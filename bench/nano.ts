@@ -7,7 +7,7 @@ import { type Hex, hashTypedData, hexToBytes, recoverTypedDataAddress, toHex } f
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { connectLocalChains } from '../sandbox/chains/local-chains.ts';
 import { type Authorization, type SignedAuthorization, toTypedData } from '../src/chains/authorization.ts';
-import { openDatabase } from '../src/kernel/db/database.ts';
+import { type Database, onlyRow, openDatabase } from '../src/kernel/db/database.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 import { createRecoverPayer } from '../src/x402/sell/recover-payer.ts';
 import { encodeHeader } from '../src/x402/wire/header.ts';
@@ -26,7 +26,7 @@ export interface NanoFigures {
   /** Calls paid from a balance, and transfers over HTTP. */
   readonly fromBalance: Measured;
   readonly transfers: Measured;
-  /** How many payments were settled, in how many seconds after the last call, by how many transactions. */
+  /** How many payments were settled, in how many seconds after the calls of their round, by how many transactions. */
   readonly settled: { readonly payments: number; readonly seconds: number; readonly transactions: number };
 }
 
@@ -91,12 +91,16 @@ export async function measureNano(
       transfers: () => load(server, { connections, seconds, path: '/api/agent/transfer', people }),
     };
     const runs: Record<keyof typeof ways, Measured[]> = { exact: [], stock: [], fromBalance: [], transfers: [] };
+    let settlingSeconds = 0;
     for (let round = 1; round <= repeats; round++) {
       say(`Calls that are paid for, round ${round} of ${repeats} …`);
-      for (const name of Object.keys(ways) as (keyof typeof ways)[]) runs[name].push(await ways[name]());
+      for (const name of Object.keys(ways) as (keyof typeof ways)[]) {
+        runs[name].push(await ways[name]());
+        // Otherwise what comes next would share the machine and the chain with the settling of these calls.
+        if (name === 'exact') settlingSeconds += await untilSettled(db);
+      }
     }
-    say('Settling …');
-    const settled = await untilSettled(db);
+    const settled = { ...(await readSettled(db)), seconds: settlingSeconds };
     return {
       recoveryUs,
       exact: median(runs.exact),
@@ -189,16 +193,20 @@ async function measureRecovery(terms: Terms2, keys: readonly Hex[]): Promise<Nan
   return { ours: middle(times.ours) * 1_000, viems: middle(times.viems) * 1_000 };
 }
 
-async function untilSettled(db: ReturnType<typeof openDatabase>): Promise<NanoFigures['settled']> {
+/** Returns how many seconds it took. */
+async function untilSettled(db: Database): Promise<number> {
   const begun = performance.now();
   for (;;) {
-    const { rows } = await db.query<{ open: number; earned: number; transactions: number }>(
-      `SELECT count(*) FILTER (WHERE earned_at IS NULL)::integer AS open,
-              count(*) FILTER (WHERE earned_at IS NOT NULL)::integer AS earned,
-              count(DISTINCT tx_hash)::integer AS transactions FROM payment_claims`,
-    );
-    const { open = 0, earned = 0, transactions = 0 } = rows[0] ?? {};
-    if (open === 0) return { payments: earned, seconds: (performance.now() - begun) / 1_000, transactions };
+    const { rowCount } = await db.query('SELECT FROM payment_claims WHERE earned_at IS NULL LIMIT 1');
+    if (rowCount === 0) return (performance.now() - begun) / 1_000;
     await sleep(250);
   }
+}
+
+async function readSettled(db: Database): Promise<{ readonly payments: number; readonly transactions: number }> {
+  return onlyRow(
+    await db.query<{ payments: number; transactions: number }>(
+      'SELECT count(*)::integer AS payments, count(DISTINCT tx_hash)::integer AS transactions FROM payment_claims',
+    ),
+  );
 }

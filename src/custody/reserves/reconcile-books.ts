@@ -84,7 +84,8 @@ async function transitAgainstSagas(db: Queryable, sagas: readonly Saga[]): Promi
 /** Served calls that are not yet earned must equal their payments. */
 async function callsAgainstClaims(db: Queryable): Promise<string[]> {
   const served = `SELECT chain, asset, sum(atomic) AS atomic FROM payment_claims
-                   WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL GROUP BY 1, 2`;
+                   WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL AND (
+                     arrived_at IS NOT NULL OR (arrived_at IS NULL AND lapsed_at IS NULL)) GROUP BY 1, 2`;
   return (await differences(db, 'calls_in_transit', served)).map(
     ({ chain, asset, expected, found }) =>
       `${chain}: ${amountText(asset, found)} is to be earned by calls, but their payments come to ${amountText(asset, expected)}.`,

@@ -39,7 +39,7 @@ const patienceMs = 2_000;
 export async function takeStep(
   parts: ChainStepParts,
   which: StepName,
-  request: (wallet: HouseWallet | UserWallet) => ProviderRequest,
+  request: (wallet: HouseWallet | UserWallet) => ProviderRequest | Promise<ProviderRequest>,
   beforeAsking?: (tx: Transaction) => Promise<void>,
 ): Promise<StepProgress> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
@@ -48,7 +48,7 @@ export async function takeStep(
   if (step.state === 'confirmed' || step.state === 'failed') return asItEnded(step);
   let ref = step.providerRef;
   if (ref === null) {
-    const asked = await askProvider(parts, step, request(await walletOf(db, step, provider)), beforeAsking);
+    const asked = await askProvider(parts, step, await request(await walletOf(db, step, provider)), beforeAsking);
     if (asked === undefined) return takeStep(parts, which, request, beforeAsking);
     if ('refused' in asked) return { state: 'failed', reason: asked.refused, gasCost: 0n, refusal: asked };
     ref = asked.ref;

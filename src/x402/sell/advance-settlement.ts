@@ -12,14 +12,22 @@ import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { type Ledger, postOrThrow } from '../../ledger/ledger.ts';
 import { isHeldFor } from '../../payments/deposits/held-deposit.ts';
-import { type Claim, type ClaimFate, lastReadBlock, readClaimFates, timeOf, tokenAddress } from './claim.ts';
+import {
+  type Claim,
+  type ClaimFate,
+  claimsOfSettlement,
+  lastReadBlock,
+  readClaimFates,
+  timeOf,
+  tokenAddress,
+} from './claim.ts';
 import { endClaims, lockPayers, noteUnpaidWithin } from './end-claims.ts';
 import { readWallets } from './funds.ts';
 import { findSettlement, type Settlement, submitStep } from './open-settlement.ts';
 import { settlementSaga } from './saga.ts';
 
 /** Whether a payment of a delayed settlement can no longer move, so that submitting it would waste gas. */
-async function hasChanged(network: Network, token: Hex, { claims }: Settlement): Promise<boolean> {
+async function hasChanged(network: Network, token: Hex, claims: readonly Claim[]): Promise<boolean> {
   const payments = claims.map(({ authorization: { from, nonce } }) => ({ payer: from, nonce }));
   const payers = [...new Set(payments.map(({ payer }) => payer))];
   const { balances, used } = await readWallets(network, token, payers, payments);
@@ -86,16 +94,17 @@ export function settlementHandler(parts: SettlingParts): SagaHandler {
 async function submit(parts: SettlingParts, settlement: Settlement): Promise<SagaStep> {
   const network = requireNetwork(parts.networks, settlement.chain);
   const token = tokenAddress(network, settlement.asset);
-  const isOutdated = settlement.isStuck && (await hasChanged(network, token, settlement));
+  const readClaims = () => claimsOfSettlement(parts.db, settlement.id);
+  const isOutdated = settlement.isStuck && (await hasChanged(network, token, await readClaims()));
   const progress = await takeStep(
     parts,
     submitStep(settlement.id),
-    (from) => ({
+    async (from) => ({
       from,
       contract: multicallAddress,
       data: encodeSubmission(
         token,
-        settlement.claims.map(({ authorization }) => authorization),
+        (await readClaims()).map(({ authorization }) => authorization),
       ),
     }),
     isOutdated ? (tx) => giveUp(tx, settlement) : undefined,
@@ -112,7 +121,7 @@ async function settle(parts: SettlingParts, network: Network, settlement: Settle
   const { id: settlementId, asset } = settlement;
   const block = await lastReadBlock(db, network);
   if (block === undefined) return { lookAgainInMs: network.pollMs, waitsFor: 'the chain to be read' };
-  const missing = settlement.claims.filter(({ arrivedAt }) => arrivedAt === null);
+  const missing = (await claimsOfSettlement(db, settlementId)).filter(({ arrivedAt }) => arrivedAt === null);
   if (await isHeldFor(db, network.id, missing.map(proofOf))) {
     return { lookAgainInMs: heldMs, waitsFor: 'a second node to show what has arrived' };
   }

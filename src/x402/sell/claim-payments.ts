@@ -46,10 +46,6 @@ interface ClaimedRow {
 /** How long a claim is leased to one process. After a crash the next request with the same payment takes over. */
 export const leaseSeconds = 15;
 
-const columns = `new_id, new_protocol, new_chain, new_token, new_asset, new_payer, payer_checksummed, new_nonce, new_pay_to,
-  new_atomic, new_valid_after, new_valid_before, new_signature, new_resource, new_fingerprint, new_identifier, elsewhere,
-  new_holder`;
-
 /** Wakes the loop that settles. */
 export const claimsTopic = 'payment_claims';
 
@@ -64,13 +60,8 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
       .toSorted((a, b) => compare(keyOf(a.claim), keyOf(b.claim)));
     const of = <Value>(read: (item: (typeof sorted)[number]) => Value) => sorted.map(read);
     const { rows } = await db.query<ClaimedRow>(
-      `SELECT c.outcome, c.claim_id
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                  $9::text[], $10::numeric[], $11::numeric[], $12::numeric[], $13::text[], $14::text[], $15::bytea[],
-                  $16::text[], $17::boolean[], $18::uuid[], $19::numeric[], $20::numeric[], $21::numeric[], $22::boolean[])
-                  WITH ORDINALITY g (${columns}, most_credit, funds, settled_before, clears, place)
-          CROSS JOIN LATERAL claim_payment(${columns}, $23, most_credit, funds, settled_before, clears) c
-          ORDER BY g.place`,
+      `SELECT outcome, claim_id FROM claim_payments($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+          $16, $17, $18, $19, $20, $21, $22, $23)`,
       [
         of(({ id }) => id),
         of(({ claim }) => claim.protocol),
@@ -90,11 +81,11 @@ export function createClaimer(db: Database): (claim: NewClaim) => Promise<Claime
         of(({ claim }) => claim.identifier ?? null),
         of(({ claim }) => claim.submittedElsewhere),
         of(({ holder }) => holder),
+        leaseSeconds,
         of(({ claim }) => claim.mostCredit),
         of(({ claim }) => claim.holding?.atomic ?? 0n),
         of(({ claim }) => claim.holding?.settledBefore ?? 0n),
         of(({ claim }) => claim.clearsDebt),
-        leaseSeconds,
       ],
     );
     if (rows.some(({ outcome }) => outcome === 'claimed' || outcome === 'prepaid')) notice.tell();

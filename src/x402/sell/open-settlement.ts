@@ -6,20 +6,19 @@ import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts'
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { type Choice, choosePayments, type WaitingPayment } from './choose-payments.ts';
-import { type Claim, claimsOfSettlement, tokenAddress } from './claim.ts';
+import { tokenAddress } from './claim.ts';
 import { noteUnpaid } from './end-claims.ts';
 import { type EndingParts, endUsed } from './end-unpayable.ts';
 import { readPayerWallets } from './read-payer-wallets.ts';
 import { settlementSaga } from './saga.ts';
 import { paymentChain } from './terms.ts';
 
-/** Payments that are submitted in one transaction. */
+/** Payments that are submitted in one transaction. They are read apart: while it waits, nothing needs them. */
 export interface Settlement {
   readonly id: string;
   readonly chain: ChainId;
   readonly asset: Asset;
   readonly status: 'submitting' | 'complete' | 'failed';
-  readonly claims: readonly Claim[];
   /** The provider has not taken its transaction for a while. */
   readonly isStuck: boolean;
 }
@@ -32,12 +31,12 @@ export function submitStep(settlementId: string) {
 }
 
 export async function findSettlement(db: Queryable, id: string): Promise<Settlement | undefined> {
-  const { rows } = await db.query<Omit<Settlement, 'claims'>>(
+  const { rows } = await db.query<Settlement & Record<string, unknown>>(
     `SELECT id, chain, asset, status, EXISTS (${stuck} AND s.id = settlements.id) AS is_stuck
        FROM settlements WHERE id = $1`,
     [id],
   );
-  return rows[0] && { ...rows[0], claims: await claimsOfSettlement(db, id) };
+  return rows[0];
 }
 
 /** While a settlement is stuck, no new one is planned. */

@@ -22,19 +22,20 @@ export function createCallServer(db: Database, ledger: Ledger): (call: ServedCal
       db.transaction(
         async (tx) => {
           const sorted = calls.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-          const { rows } = await tx.query<{ id: string }>(
+          const { rows } = await tx.query<{ holder: string }>(
             `UPDATE payment_claims c SET served_at = clock_timestamp(), answer = g.answer::jsonb, leased_until = NULL
                FROM unnest($1::text[], $2::uuid[], $3::text[]) g (id, holder, answer)
-              WHERE c.id = g.id AND c.holder = g.holder AND c.served_at IS NULL RETURNING c.id`,
+              WHERE c.id = g.id AND c.holder = g.holder AND c.served_at IS NULL RETURNING c.holder`,
             [
               sorted.map(({ id }) => id),
               sorted.map(({ holder }) => holder),
               sorted.map(({ answer }) => JSON.stringify(answer)),
             ],
           );
-          const served = new Set(rows.map(({ id }) => id));
-          await postOrThrow(tx, ledger, sorted.filter(({ id }) => served.has(id)).map(receivable));
-          return calls.map(({ id }) => served.has(id));
+          // Not by id: a batch may have a call twice, of the request that lost its lease and of the one that took over.
+          const served = new Set(rows.map(({ holder }) => holder));
+          await postOrThrow(tx, ledger, sorted.filter(({ holder }) => served.has(holder)).map(receivable));
+          return calls.map(({ holder }) => served.has(holder));
         },
         { kind: 'calls' },
       ),

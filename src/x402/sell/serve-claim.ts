@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { amountOf } from '../../money/amount.ts';
@@ -116,15 +115,16 @@ export async function questionOf(parts: SellingParts, request: PaidRequest): Pro
   return { payment, terms: payment.version === 1 ? terms1Of(price, call, url) : terms2Of(price) };
 }
 
-async function withinTime<Result>(work: Promise<Result>): Promise<Result> {
-  const over = new AbortController();
-  const tooLate = sleep(runWithinMs, undefined, { signal: over.signal, ref: false }).then(() => {
-    throw httpErrors.unavailable('The call took too long. Nothing was charged. Try again.', {
-      headers: { 'Retry-After': '5' },
-    });
+/** A plain timer: an abort signal would make an error with its stack for every call. */
+function withinTime<Result>(work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const tooLate = setTimeout(() => reject(tookTooLong()), runWithinMs).unref();
+    work.then(resolve, reject).finally(() => clearTimeout(tooLate));
   });
-  return Promise.race([work, tooLate]).finally(() => {
-    over.abort();
-    tooLate.catch(() => {});
+}
+
+function tookTooLong() {
+  return httpErrors.unavailable('The call took too long. Nothing was charged. Try again.', {
+    headers: { 'Retry-After': '5' },
   });
 }

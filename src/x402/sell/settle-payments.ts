@@ -31,7 +31,7 @@ export function createOverdueCheck(db: Queryable, clock: Clock, afterSeconds: nu
     const { rows } = await db.query(
       `SELECT FROM payment_claims c LEFT JOIN chain_steps s ON s.saga_id = c.settlement_id AND s.step = 'submit'
         WHERE c.chain = $1 AND c.asset = 'USDC' AND c.served_at IS NOT NULL AND c.earned_at IS NULL AND c.written_off_at IS NULL
-          AND c.arrived_at IS NULL AND c.payer_failed_at IS NULL AND NOT c.submitted_elsewhere
+          AND c.lapsed_at IS NULL AND c.arrived_at IS NULL AND c.payer_failed_at IS NULL AND NOT c.submitted_elsewhere
           AND greatest(c.served_at, c.retry_at) < clock_timestamp() - make_interval(secs =>
             $2 + CASE WHEN s.provider_ref IS NULL THEN 0 ELSE $3 END)
         LIMIT 1`,
@@ -51,7 +51,7 @@ async function forgetAbandoned(db: Database): Promise<void> {
   const { rows } = await db.query<{ id: string }>(
     `SELECT id FROM payment_claims
       WHERE leased_until < clock_timestamp() - make_interval(secs => $1) AND served_at IS NULL AND arrived_at IS NULL
-        AND NOT prepaid LIMIT 500`,
+        AND written_off_at IS NULL AND lapsed_at IS NULL AND NOT prepaid LIMIT 500`,
     [abandonedSeconds],
   );
   for (const { id } of rows) {
@@ -66,13 +66,21 @@ async function forgetAbandoned(db: Database): Promise<void> {
   }
 }
 
+const answersAtOnce = 10_000;
+
 /** Answers are kept only for retries; the record of the payment does not need them. */
 export async function forgetAnswers(db: Database): Promise<void> {
-  await db.query(
-    `UPDATE payment_claims SET answer = NULL WHERE id IN (
-       SELECT id FROM payment_claims WHERE answer IS NOT NULL AND served_at < clock_timestamp() - interval '2 days'
-        ORDER BY served_at LIMIT 10000)`,
-  );
+  for (;;) {
+    const { rowCount } = await db.query(
+      `UPDATE payment_claims SET answer = NULL, answer_deleted = true WHERE id IN (
+         SELECT id FROM payment_claims
+          WHERE NOT answer_deleted AND lapsed_at IS NULL AND claimed_at < clock_timestamp() - interval '2 days'
+            AND served_at < clock_timestamp() - interval '2 days'
+          ORDER BY claimed_at LIMIT $1)`,
+      [answersAtOnce],
+    );
+    if (rowCount !== answersAtOnce) return;
+  }
 }
 
 const atOnce = 1_000;
@@ -128,12 +136,13 @@ async function settlePayments(options: SettleOptions): Promise<boolean> {
   return true;
 }
 
-/** Three index look-ups, so that an idle service does almost no work. */
+/** Two index look-ups, so that an idle service does almost no work. What is leased and matters here is open too. */
 async function isAnythingOpen(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ open: boolean }>(
-    `SELECT EXISTS (SELECT FROM payment_claims WHERE leased_until IS NOT NULL) OR EXISTS (
+    `SELECT EXISTS (
         SELECT FROM payment_claims WHERE arrived_at IS NULL AND written_off_at IS NULL AND lapsed_at IS NULL) OR EXISTS (
-        SELECT FROM payment_claims WHERE served_at IS NOT NULL AND earned_at IS NULL AND written_off_at IS NULL) AS open`,
+        SELECT FROM payment_claims WHERE served_at IS NOT NULL AND arrived_at IS NOT NULL AND earned_at IS NULL
+          AND written_off_at IS NULL) AS open`,
   );
   return rows[0]?.open === true;
 }
