@@ -66,6 +66,66 @@ describe('entries that do not balance', () => {
   });
 });
 
+describe('a posting in one row', () => {
+  const row = {
+    payer: 'ada',
+    payee: 'bob',
+    fee_to: 'fees',
+    amount: '100',
+    fee: '1',
+    payer_after: '0',
+    payee_after: '99',
+    fee_after: '1',
+    asset: '1',
+  };
+  const insert = (changes: Partial<Record<keyof typeof row, string | null>>) => {
+    const accounts: Record<string, number> = {
+      ada: userAccount(ada, 'USDC'),
+      bob: userAccount(bob, 'USDC'),
+      fees: houseAccount('fees', 'USDC'),
+      euros: userAccount(bob, 'EURC'),
+      elsewhere: userAccount(bob, 'USDC', 'BASE'),
+      euroFees: houseAccount('fees', 'EURC'),
+    };
+    const values = Object.values({ ...row, ...changes }).map((value) => accounts[value ?? ''] ?? value);
+    return db.transaction(async (tx) => {
+      await tx.query(
+        `INSERT INTO ledger.postings (id, posted_at, type, ${Object.keys(row)})
+         VALUES (gen_random_uuid(), now(), 'transfer', ${values.map((_, index) => `$${index + 1}`)})`,
+        values,
+      );
+      throw new Error('accepted');
+    });
+  };
+
+  it('is taken when it is sound', async () => {
+    await expect(insert({})).rejects.toThrow('accepted');
+    await expect(insert({ fee_to: null, fee: '0', fee_after: null })).rejects.toThrow('accepted');
+    await expect(
+      insert({ payer: null, payee: null, fee_to: null, payer_after: null, payee_after: null, fee_after: null }),
+    ).rejects.toThrow('accepted');
+  });
+
+  it.each([
+    ['pays in another asset', { payee: 'euros' }],
+    ['pays on another chain', { payee: 'elsewhere' }],
+    ['has a fee in another asset', { fee_to: 'euroFees' }],
+    ['has a fee that nobody gets', { fee_to: null }],
+    ['has nobody who is paid', { payee: null }],
+    ['has nobody who pays', { payer: null }],
+    ['has a fee alone', { payer: null, payee: null }],
+    ['pays itself', { payee: 'ada' }],
+    ['has a fee that is all of it', { fee: '100' }],
+    ['has a negative fee', { fee: '-1' }],
+    ['gives somebody without a fee one', { fee: '0' }],
+    ['gives the fee to a person', { fee_to: 'bob', payee: 'ada', payer: 'fees' }],
+    ['is of another asset than its accounts', { asset: '2' }],
+    ['does not say what it left', { payee_after: null }],
+  ])('is refused when it %s', async (_, changes) => {
+    await expect(insert(changes)).rejects.toMatchObject({ code: '23514', constraint: 'postings_balanced' });
+  });
+});
+
 describe('what was posted', () => {
   it.each([
     'UPDATE ledger.entry_rows SET amount = 0',
