@@ -6,7 +6,7 @@ import { connectionSettings } from '../../../src/kernel/db/connection-settings.t
 import { longStatements, openDatabase } from '../../../src/kernel/db/database.ts';
 import { OutcomeUnknown } from '../../../src/kernel/db/errors.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
-import { houseAccount } from '../../../src/ledger/account-id.ts';
+import { houseAccount, slotsOf } from '../../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import type { TestAccount } from '../../support/client.ts';
 import { useInvoices } from '../../support/invoices.ts';
@@ -31,11 +31,11 @@ async function holdFees(settings: pg.ClientConfig): Promise<{ ended: Promise<str
   await client.connect();
   const letGo = () => client.end().catch(() => {});
   onTestFinished(letGo);
+  const slots = slotsOf(houseAccount('fees', 'USDC'));
+  await client.query('INSERT INTO ledger.accounts (id) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING', [slots]);
   await client.query('BEGIN');
-  const { rowCount } = await client.query('SELECT FROM ledger.accounts WHERE id = $1 FOR UPDATE', [
-    houseAccount('fees', 'USDC'),
-  ]);
-  expect(rowCount).toBe(1);
+  const { rowCount } = await client.query('SELECT FROM ledger.accounts WHERE id = ANY ($1) FOR UPDATE', [slots]);
+  expect(rowCount).toBe(slots.length);
   return { ended, letGo };
 }
 

@@ -5,8 +5,9 @@ import { features } from '../../../../src/app/features.ts';
 import { sagasOf } from '../../../../src/app/listed-feature.ts';
 import { reconcile } from '../../../../src/custody/reserves/reconcile.ts';
 import { houseWallet } from '../../../../src/custody/wallets/house-wallets.ts';
-import { houseAccount } from '../../../../src/ledger/account-id.ts';
+import { houseBalance } from '../../../../src/ledger/balances.ts';
 import { verifyLedger } from '../../../../src/ledger/verify.ts';
+import { homeChain } from '../../../../src/money/catalogue.ts';
 import type { Reason } from '../../../../src/x402/sell/reasons.ts';
 import { createClient, type Reply } from '../../../support/client.ts';
 import {
@@ -34,11 +35,7 @@ const { service, client, shop, reaches } = useNano(options);
 const errorOf = (reply: Reply) => termsOf(reply).error;
 
 async function booked(kind: 'fees' | 'receivables' | 'calls_in_transit'): Promise<bigint> {
-  const { rows } = await service.database.db.query<{ balance: bigint }>(
-    'SELECT balance FROM ledger.accounts WHERE id = $1',
-    [houseAccount(kind, 'USDC')],
-  );
-  return rows[0]?.balance ?? 0n;
+  return (await houseBalance(service.database.db, kind, 'USDC', homeChain)).atomic;
 }
 
 afterEach(() => {

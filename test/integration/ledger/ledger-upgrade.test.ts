@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { catalogueRows } from '../../../src/app/database.ts';
+import { migrate } from '../../../src/kernel/db/migrate.ts';
+import { readMigrations } from '../../../src/kernel/db/schema-version.ts';
+import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { houseAccount, userAccount } from '../../../src/ledger/account-id.ts';
+import { balancesOf, houseBalance } from '../../../src/ledger/balances.ts';
+import { listHistory } from '../../../src/ledger/history.ts';
+import { createLedger } from '../../../src/ledger/ledger.ts';
+import { verifyLedger } from '../../../src/ledger/verify.ts';
+import { homeChain } from '../../../src/money/catalogue.ts';
+import { useDatabase } from '../../support/database.ts';
+import { createOwners, deposit, transfer } from '../../support/ledger.ts';
+
+/** A database that release 0.1.0 has filled, and its instances that still post while this release runs beside them. */
+const { url, db } = useDatabase(async () => 'template0');
+const logger = createLogger('silent');
+const ledger = createLedger({ db, logger });
+const usdc = 1;
+let ada = 0n;
+let bob = 0n;
+
+/** As release 0.1.0 calls the ledger: entries only, and the accounts may be new. */
+async function postAsBefore(
+  entries: readonly [account: number, atomic: bigint][],
+  reference?: string,
+): Promise<string> {
+  const falling = [...entries].sort(([one], [other]) => other - one);
+  const touched = falling.map(([account]) => account);
+  const { rows } = await db.query<{ outcomes: string }>(
+    `SELECT outcomes FROM ledger.post($1::bigint[], $1::bigint[], $2, '{transfer}', NULL, $3, $4, $5, '{100}', '{1}', NULL, $6,
+       NULL, NULL, NULL, NULL, NULL, $7, $8, $9)`,
+    [
+      touched,
+      [randomUUID()],
+      [ada],
+      [bob],
+      [usdc],
+      reference === undefined ? null : [reference],
+      falling.map(() => 1),
+      falling.map((_, index) => index + 1),
+      falling.map(([, atomic]) => atomic),
+    ],
+  );
+  return rows[0]?.outcomes ?? '';
+}
+
+const payAsBefore = () =>
+  postAsBefore([
+    [userAccount(ada, 'USDC'), -100n],
+    [userAccount(bob, 'USDC'), 99n],
+    [houseAccount('fees', 'USDC'), 1n],
+  ]);
+const fundAsBefore = (reference: string) =>
+  postAsBefore(
+    [
+      [userAccount(ada, 'USDC'), 1_000n],
+      [houseAccount('custody', 'USDC'), -1_000n],
+    ],
+    reference,
+  );
+
+beforeAll(async () => {
+  const all = await readMigrations();
+  await migrate(url, { migrations: all.filter(({ version }) => version <= 16), fixedRows: catalogueRows });
+  const owners = await createOwners(db, 2);
+  [ada = 0n, bob = 0n] = owners.map(({ id }) => id);
+  expect(await fundAsBefore('deposit:MATIC:0x1:0')).toBe('P');
+  expect(await payAsBefore()).toBe('P');
+  await migrate(url, { fixedRows: catalogueRows });
+});
+afterAll(() => ledger.stop());
+
+it('is whole after the migration', async () => {
+  expect(await verifyLedger(db)).toMatchObject({ postings: 2n, entries: 5n, problems: [] });
+  const { entries } = await listHistory(db, { ownerId: ada, limit: 10 });
+  expect(entries.map(({ change, balanceAfter }) => [change.atomic, balanceAfter.atomic])).toEqual([
+    [-100n, 900n],
+    [1_000n, 1_000n],
+  ]);
+});
+
+it('takes postings of both releases, one after the other', async () => {
+  expect((await ledger.post(transfer(ada, bob, 200n))).outcome).toBe('posted');
+  expect(await payAsBefore()).toBe('P');
+  expect((await ledger.post(transfer(bob, ada, 50n))).outcome).toBe('posted');
+  const [first] = (await balancesOf(db, ada)).map(({ balance }) => balance.atomic);
+  expect(first).toBe(1_000n - 100n - 200n - 100n + 50n);
+  expect((await houseBalance(db, 'fees', 'USDC', homeChain)).atomic).toBe(1n + 2n + 1n);
+  expect((await verifyLedger(db)).problems).toEqual([]);
+});
+
+it('takes a reference once, whichever release asks, before the migration or after it', async () => {
+  expect(await fundAsBefore('deposit:MATIC:0x1:0')).toBe('D');
+  const again = await ledger.post(deposit(ada, 1_000n, 'deposit:MATIC:0x1:0'));
+  expect(again).toMatchObject({ outcome: 'duplicate', posting: { reference: 'deposit:MATIC:0x1:0' } });
+  expect((await ledger.post(deposit(ada, 7n, 'deposit:MATIC:0x2:0'))).outcome).toBe('posted');
+  expect(await fundAsBefore('deposit:MATIC:0x2:0')).toBe('D');
+});
