@@ -4,12 +4,14 @@ import { measureAgainst, printAgainst } from './against.ts';
 import { type BenchServer, startBenchServer } from './bench-database.ts';
 import { measureBridge } from './bridge.ts';
 import { measureCustody } from './custody.ts';
+import { measureGrowth } from './growth.ts';
 import { measureIdle } from './idle.ts';
 import { measureLiquidity } from './liquidity.ts';
 import { measureNano } from './nano.ts';
 import {
   printBridge,
   printCustody,
+  printGrowth,
   printIdle,
   printLiquidity,
   printNano,
@@ -30,10 +32,10 @@ const help = `npm run bench -- [options]
 One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine.
 
   --only PARTS            a list with commas: idle, webhooks, custody, reserves, liquidity, bridge, search, nano,
-                          statement, transfers (all of them if it is left out)
+                          statement, growth, transfers (all of them if it is left out)
   --seconds N             how long each way is measured in a round (4)
   --repeats N             rounds; of each way the middle one counts (3)
-  --transfers N           transfers in the tables for the measurement of growth, 0 leaves it out (5000000)
+  --transfers N           transfers in the full ledger of growth; 50000000 take 20 GB of disk (5000000)
   --memory-seconds N      how long memory is watched under load, 0 leaves it out (120)
   --pgledger FOLDER       a checkout of github.com/pgr0ss/pgledger, measured in the same run
   --against COMMIT        builds that commit aside and measures both versions in turns, and nothing else
@@ -91,10 +93,13 @@ const parts = {
   search: part((create) => measureSearch(create, each), printSearch),
   nano: part((create) => measureNano(create, each), printNano),
   statement: part((create) => measureStatement(create, each), printStatement),
+  growth: part((_create, postgres) => {
+    const growth = { ...each, transfers: numberOf('transfers') };
+    return measureGrowth(postgres, growth);
+  }, printGrowth),
   transfers: part(async (_create, postgres) => {
     const figures = await measureTransfers(postgres, {
       ...each,
-      transfers: numberOf('transfers'),
       memorySeconds: numberOf('memory-seconds'),
       pgledger: options.pgledger,
     });

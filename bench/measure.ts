@@ -24,6 +24,19 @@ export function median(runs: readonly Measured[]): Measured {
   return middle;
 }
 
+/** Interleaved, so that whatever else the machine does meets all of them alike; of each the middle run counts. */
+export async function inTurns(
+  { repeats, say }: { readonly repeats: number; readonly say: (line: string) => void },
+  ways: Readonly<Record<string, () => Promise<Measured>>>,
+): Promise<Record<string, Measured>> {
+  const runs: Record<string, Measured[]> = {};
+  for (let round = 1; round <= repeats; round++) {
+    say(`Round ${round} of ${repeats} …`);
+    for (const [name, measure] of Object.entries(ways)) runs[name] = [...(runs[name] ?? []), await measure()];
+  }
+  return Object.fromEntries(Object.entries(runs).map(([name, all]) => [name, median(all)]));
+}
+
 export function describeMeasured({ transfersPerSecond, p50Ms, p99Ms, cpu }: Measured): string {
   const perSecond = transfersPerSecond.toLocaleString('en').padStart(8);
   const latencies = `p50 ${p50Ms.toFixed(2).padStart(7)} ms   p99 ${p99Ms.toFixed(2).padStart(7)} ms`;

@@ -1,6 +1,7 @@
 import type { BridgeFigures } from './bridge.ts';
 import type { CpuPerThing } from './cpu.ts';
 import type { CustodyFigures } from './custody.ts';
+import type { GrowthFigures } from './growth.ts';
 import type { IdleFigures } from './idle.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
@@ -13,14 +14,13 @@ import type { WebhookFigures } from './webhooks.ts';
 type Named = Readonly<Record<string, Measured>>;
 
 /** The figures that are comparable between machines, by name. */
-export function toRatios(measured: Named, growth: Named, memoryMb: readonly number[]): Record<string, number> {
+export function toRatios(measured: Named, memoryMb: readonly number[]): Record<string, number> {
   const of = (name: string) => measured[name] as Measured;
   const http = of('c: HTTP, 256 connections');
   const bestOneAtATime = Math.max(
     of('a: one at a time, 8 connections').transfersPerSecond,
     of('a: one at a time, 32 connections').transfersPerSecond,
   );
-  const [few, many] = Object.values(growth);
   const half = Math.floor(memoryMb.length / 2);
   const ratios = {
     httpToOneAtATime: http.transfersPerSecond / bestOneAtATime,
@@ -29,9 +29,11 @@ export function toRatios(measured: Named, growth: Named, memoryMb: readonly numb
     serverCpuUs: cpuOf(http).serverUs,
     postgresCpuUs: cpuOf(http).postgresUs,
     postgresCpuUsInBatchesOf200: cpuOf(of('b: posting function, 200 at once')).postgresUs,
+    twoPostingConnectionsToOne:
+      of('b: posting function, 200 at once, 2 connections').transfersPerSecond /
+      of('b: posting function, 200 at once').transfersPerSecond,
     p99ToP50At256: http.p99Ms / http.p50Ms,
     loneTransferToSingleCall: of('c: HTTP, 1 connections').p50Ms / of('a: one at a time, 1 connections').p50Ms,
-    ...(few !== undefined && many !== undefined && { fullToFewRows: many.transfersPerSecond / few.transfersPerSecond }),
     ...(half > 0 && { memoryLastHalfToFirstHalf: mean(memoryMb.slice(half)) / mean(memoryMb.slice(0, half)) }),
   };
   return Object.fromEntries(Object.entries(ratios).map(([name, value]) => [name, Math.round(value * 100) / 100]));
@@ -55,6 +57,22 @@ export function printTransfers({ measured, ratios, memoryMb }: TransferFigures):
     ...(memoryMb.length > 0 ? ['', `memory of the server under load, MB: ${memoryMb.join(' ')}`] : []),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+export function printGrowth({ measured, gigabytes, statement }: GrowthFigures): void {
+  const of = (name: string) => measured[name] as Measured;
+  const rate = of('transfers, full ledger').transfersPerSecond / of('transfers, empty ledger').transfersPerSecond;
+  const p99 = of('transfers, full ledger').p99Ms / of('transfers, empty ledger').p99Ms;
+  const history = of('history, full ledger').p50Ms / of('history, empty ledger').p50Ms;
+  for (const [name, one] of Object.entries(measured))
+    process.stdout.write(`${name.padEnd(54)} ${describeMeasured(one)}\n`);
+  printLines([
+    ['the full ledger on disk', `${gigabytes.toFixed(1)} GB`],
+    ['transfers per second, full to empty', rate.toFixed(2), judge(rate >= 0.9, 'at least 0.9')],
+    ['p99 of transfers, full to empty', p99.toFixed(2), judge(p99 <= 1.1, 'at most 1.1')],
+    ['p50 of a page of history, full to empty', history.toFixed(2)],
+    [`statement of an old month, ${statement.lines} lines`, `${statement.ms.toFixed(0)} ms`],
+  ]);
 }
 
 export function printIdle({ serverCpu, postgresCpu, transactionsPerSecond }: IdleFigures): void {

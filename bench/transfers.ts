@@ -3,8 +3,7 @@ import { createLogger } from '../src/kernel/log/logger.ts';
 import { verifyLedger } from '../src/ledger/verify.ts';
 import type { BenchServer } from './bench-database.ts';
 import { load, type Server, startEmptyHandler, startServer, watchMemory } from './http.ts';
-import { loadTransfers } from './load-transfers.ts';
-import { type Measured, median } from './measure.ts';
+import { inTurns, type Measured } from './measure.ts';
 import { measureOneAtATime, plainTransfer, prepareOneAtATime } from './one-at-a-time.ts';
 import { preparePgledger } from './peers.ts';
 import { createPeople, type Person } from './people.ts';
@@ -14,8 +13,6 @@ import { toRatios } from './report.ts';
 export interface TransferOptions {
   readonly seconds: number;
   readonly repeats: number;
-  /** Transfers in the tables for the second measurement; 0 leaves growth out. */
-  readonly transfers: number;
   /** How long memory is watched under load; 0 leaves it out. */
   readonly memorySeconds: number;
   /** A checkout of pgledger, measured in the same run if it is given. */
@@ -27,7 +24,7 @@ const peopleCount = 10_000;
 const quiet = createLogger('silent');
 
 export async function measureTransfers(postgres: BenchServer, options: TransferOptions) {
-  const { seconds, repeats, transfers, memorySeconds, say } = options;
+  const { seconds, repeats, memorySeconds, say } = options;
   const servers: Server[] = [];
   const pay = (server: Server, people: readonly Person[], connections: number) =>
     load(server, { connections, seconds, path: '/api/agent/transfer', people });
@@ -37,7 +34,11 @@ export async function measureTransfers(postgres: BenchServer, options: TransferO
     await prepareOneAtATime(plainUrl, peopleCount);
     const functionUrl = await postgres.createDatabase('posting_function', 'migrated');
     const functionOwners = (await createPeopleIn(functionUrl)).map(({ id }) => id);
-    const { server, people, url } = await startFilled('http', 0);
+    const url = await postgres.createDatabase('http', 'migrated');
+    const people = await createPeopleIn(url);
+    const server = await startServer(url);
+    servers.push(server);
+    await load(server, { connections: 64, seconds: 0, path: '/api/agent/transfer', people, everybodyOnce: true });
     const empty = await startEmptyHandler();
     servers.push(empty);
 
@@ -68,17 +69,7 @@ export async function measureTransfers(postgres: BenchServer, options: TransferO
       for (const connections of [1, 8, 32])
         ways[`e: pgledger, ${connections} connections`] = () => peer(connections, seconds);
     }
-    const measured = await inTurns(ways);
-
-    let growth: Record<string, Measured> = {};
-    if (transfers > 0) {
-      const full = await startFilled('full_tables', transfers);
-      growth = await inTurns({
-        'c: HTTP, 256 connections, few rows': () => pay(server, people, 256),
-        [`c: HTTP, 256 connections, ${transfers.toLocaleString('en')} transfers more`]: () =>
-          pay(full.server, full.people, 256),
-      });
-    }
+    const measured = await inTurns({ repeats, say }, ways);
 
     let memoryMb: number[] = [];
     if (memorySeconds > 0) {
@@ -88,37 +79,9 @@ export async function measureTransfers(postgres: BenchServer, options: TransferO
     }
 
     await proveSound(url);
-    return { measured: { ...measured, ...growth }, ratios: toRatios(measured, growth, memoryMb), memoryMb };
+    return { measured, ratios: toRatios(measured, memoryMb), memoryMb };
   } finally {
     for (const server of servers) await server.stop();
-  }
-
-  /** A server on a database of its own that holds this many transfers, and knows everybody already. */
-  async function startFilled(name: string, count: number) {
-    const url = await postgres.createDatabase(name, 'migrated');
-    const people = await createPeopleIn(url);
-    if (count > 0) {
-      say(`Loading ${count.toLocaleString('en')} transfers …`);
-      await loadTransfers(
-        url,
-        people.map(({ id }) => id),
-        count,
-      );
-    }
-    const server = await startServer(url);
-    servers.push(server);
-    await load(server, { connections: 64, seconds: 0, path: '/api/agent/transfer', people, everybodyOnce: true });
-    return { server, people, url };
-  }
-
-  /** Interleaved, so that whatever else the machine does meets all of them alike; of each the middle run counts. */
-  async function inTurns(ways: Readonly<Record<string, () => Promise<Measured>>>): Promise<Record<string, Measured>> {
-    const runs: Record<string, Measured[]> = {};
-    for (let round = 1; round <= repeats; round++) {
-      say(`Round ${round} of ${repeats} …`);
-      for (const [name, measure] of Object.entries(ways)) runs[name] = [...(runs[name] ?? []), await measure()];
-    }
-    return Object.fromEntries(Object.entries(runs).map(([name, all]) => [name, median(all)]));
   }
 
   async function proveSound(url: string): Promise<void> {
