@@ -4,6 +4,7 @@ import type { Feature } from '../kernel/feature.ts';
 import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
 import type { Schedule } from '../kernel/jobs/worker.ts';
 import type { Logger } from '../kernel/log/logger.ts';
+import { addLedgerCommands } from './commands.ts';
 import { openMonths } from './months.ts';
 
 /** Small enough that a deletion does not block other statements for long. */
@@ -54,5 +55,6 @@ export function openMonthsDaily(db: Database, logger: Logger): Schedule {
 
 export const ledger: Feature<{ working: { readonly db: Database; readonly logger: Logger } }> = {
   name: 'ledger',
+  commands: (program, tools) => addLedgerCommands(program, tools),
   schedules: ({ db, logger }) => [expireIdempotencyKeys(db), openMonthsDaily(db, logger)],
 };
