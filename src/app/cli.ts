@@ -8,7 +8,7 @@ import { createLogger, type Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { rotateSecret } from '../kernel/secrets/rotate-secret.ts';
 import type { CommandOptions } from './custody.ts';
-import { migrateDatabase, openStore, openStoreDatabase, openStoreSecrets } from './database.ts';
+import { migrateDatabase, openStore, openStoreDatabase, openStoreSecrets, useDatabase } from './database.ts';
 import { explainForeignSchema } from './explain-foreign-schema.ts';
 import { features } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
@@ -166,6 +166,12 @@ function toolsFor(
         await recordCommand(db, operator, given());
         await work(db, ownSettings(config, feature));
       }),
+    withOwner: (work) =>
+      withStore(list, async ({ db, config, url, logger }) => {
+        await recordCommand(db, operator, given());
+        const { migrationDatabaseUrl: ownerUrl = url } = config;
+        await useDatabase(ownerUrl, logger, (owner) => work({ db: owner, url: ownerUrl }));
+      }),
     withSecrets: (work) =>
       withStore(list, async (store) => {
         const { db, config } = store;
@@ -183,6 +189,7 @@ function toolsFor(
         await work(parts, ownSettings(config, feature));
       }),
     say,
+    confirm: askOnTerminal,
     operator,
     sagas: sagasOf(list),
     gatherHook: hooksOf(list),

@@ -68,7 +68,7 @@ export async function migrateDatabase({ config, url, features, logger, say }: Mi
   say(`Granted ${role} its privileges; it owns no table.`);
 }
 
-async function useDatabase(url: string, logger: Logger, work: (db: Database) => Promise<void>): Promise<void> {
+export async function useDatabase(url: string, logger: Logger, work: (db: Database) => Promise<void>): Promise<void> {
   const db = openDatabase({ url, poolSize: 1, logger });
   try {
     await work(db);

@@ -21,6 +21,7 @@ import { builtFile, createParser } from '../kernel/parser/parser.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
 import { type BatchMeter, createBatchMeter } from '../ledger/batcher.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
+import { openMonths } from '../ledger/months.ts';
 import { createCoinbaseOnRamp } from '../payments/funding/adapters/coinbase/coinbase-on-ramp.ts';
 import { coinbase } from '../payments/funding/adapters/coinbase/feature.ts';
 import { moonpay } from '../payments/funding/adapters/moonpay/feature.ts';
@@ -105,6 +106,8 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
   const db = openStoreDatabase(store, config, logger);
   closers.push(() => db.close());
   await warnOperator(db, config, logger);
+  // Before the first posting, whichever role this process has.
+  await openMonths(db, logger);
   const { secrets, close: letSecretGo } = await openStoreSecrets({ config, db, url: store.url, logger }, features);
   closers.push(letSecretGo);
 

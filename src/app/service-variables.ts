@@ -133,7 +133,7 @@ export const serviceDocs: readonly SettingDocs[] = [
       },
       MIGRATION_DATABASE_URL: {
         usual: '`DATABASE_URL`',
-        does: 'The role that owns the tables. Only `paywright migrate` uses it.',
+        does: 'The role that owns the tables. Only `paywright migrate` and `paywright ledger archive` use it.',
         change: 'To run the service as a role that cannot change the schema ([rolling.md](rolling.md)).',
       },
       REDIS_URL: {

@@ -35,6 +35,10 @@ interface Needs {
 /** What a feature's commands receive. Nothing is opened before a command runs. */
 export interface CommandTools<Own, Parts> {
   readonly withDatabase: (work: (db: Database, settings: Own) => Promise<void>) => Promise<void>;
+  /** Connects as the role that owns the tables, where the operator has set MIGRATION_DATABASE_URL. */
+  readonly withOwner: (
+    work: (owner: { readonly db: Database; readonly url: string }) => Promise<void>,
+  ) => Promise<void>;
   /** Opens the operator's secret as well. */
   readonly withSecrets: (
     work: (parts: { readonly db: Database; readonly secrets: Secrets }, settings: Own) => Promise<void>,
@@ -42,6 +46,8 @@ export interface CommandTools<Own, Parts> {
   /** Opens everything, chains included. A sandbox must be running. */
   readonly withMoney: (work: (parts: Parts, settings: Own) => Promise<void>) => Promise<void>;
   readonly say: (line: string) => void;
+  /** Asks the person at the terminal. Without a terminal the answer is no. */
+  readonly confirm: (question: string) => Promise<boolean>;
   /** The operator's name for the audit log. */
   readonly operator: string;
   /** The sagas of all features. */

@@ -6,6 +6,7 @@ import { createHistogram, defineMetrics, type MetricSource } from '../kernel/met
 import type { AccountId } from './account-id.ts';
 import { LedgerBusy, LedgerUnavailable } from './errors.ts';
 import { anySlot } from './fee-slots.ts';
+import { lacksMonth, lacksMonthAdvice } from './months.ts';
 import { type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import type { Outcome, Posting } from './posting.ts';
 
@@ -228,7 +229,8 @@ export function createBatcher(options: BatcherOptions): Batcher {
       await sleep(Math.random() * 10 * attempt);
       return answer(batch, attempt + 1);
     }
-    if (cannotWrite(code)) {
+    if (lacksMonth(error)) logger.error({ err: error, postings: batch.length }, lacksMonthAdvice);
+    if (cannotWrite(code) || lacksMonth(error)) {
       for (const { reject } of batch) reject(new LedgerUnavailable(error));
       return;
     }

@@ -3,6 +3,9 @@ import type { Database, Queryable } from '../kernel/db/database.ts';
 import type { Feature } from '../kernel/feature.ts';
 import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
 import type { Schedule } from '../kernel/jobs/worker.ts';
+import type { Logger } from '../kernel/log/logger.ts';
+import { addLedgerCommands } from './commands.ts';
+import { openMonths } from './months.ts';
 
 /** Small enough that a deletion does not block other statements for long. */
 const chunk = 20_000;
@@ -38,7 +41,20 @@ export function expireIdempotencyKeys(db: Database): Schedule {
   };
 }
 
-export const ledger: Feature<{ working: { readonly db: Database } }> = {
+const months = defineJob({ name: 'open-ledger-months', payload: z.unknown(), maxAttempts: 5 });
+
+/** Every day, although a month is opened once: a run that fails is made up for weeks before the month begins. */
+export function openMonthsDaily(db: Database, logger: Logger): Schedule {
+  return {
+    at: '41 3 * * *',
+    handler: handleJob(months, async () => {
+      await openMonths(db, logger);
+    }),
+  };
+}
+
+export const ledger: Feature<{ working: { readonly db: Database; readonly logger: Logger } }> = {
   name: 'ledger',
-  schedules: ({ db }) => [expireIdempotencyKeys(db)],
+  commands: (program, tools) => addLedgerCommands(program, tools),
+  schedules: ({ db, logger }) => [expireIdempotencyKeys(db), openMonthsDaily(db, logger)],
 };

@@ -3,6 +3,7 @@ import type { Logger } from '../kernel/log/logger.ts';
 import { type BatchLimits, type BatchReport, createBatcher, createKnownAccounts } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
 import { anySlot, gatherFees, takesFees } from './fee-slots.ts';
+import { lacksMonth, lacksMonthAdvice } from './months.ts';
 import { findEarlier, type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import { assertSound, type Outcome, type Posting } from './posting.ts';
 
@@ -60,7 +61,14 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
   async function postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]> {
     postings.forEach(assertSound);
     const gathering = await gatherFees(tx, postings);
-    const run = async ({ text }: PostCall, values: (string | null)[]) => onlyRow(await tx.query<PostRow>(text, values));
+    const run = async ({ text }: PostCall, values: (string | null)[]) => {
+      const result = await tx.query<PostRow>(text, values).catch((error: unknown) => {
+        if (!lacksMonth(error)) throw error;
+        logger.error({ err: error, postings: postings.length }, lacksMonthAdvice);
+        throw new LedgerUnavailable(error);
+      });
+      return onlyRow(result);
+    };
     const { outcomes } = await postBatch(run, [...gathering, ...postings], {
       isKnown: known.has,
       slot: postings.some(takesFees) ? 0 : anySlot(),

@@ -32,7 +32,14 @@ function callOf(name: string, count: number): PostCall {
 export interface PostRow extends pg.QueryResultRow {
   readonly outcomes: string;
   readonly firstAtUs: bigint;
-  readonly earlier: readonly EarlierPosting[] | null;
+  readonly earlier: readonly (EarlierPosting | GonePosting)[] | null;
+}
+
+/** A posting whose month is archived. */
+interface GonePosting {
+  readonly place: number;
+  readonly id: string;
+  readonly isGone: true;
 }
 
 export interface EarlierPosting extends Pick<Posted, 'type' | 'description' | 'reference' | 'details'> {
@@ -89,7 +96,7 @@ function answersOf(
     }
     if (letter === 'D') {
       const earlier = row.earlier?.find(({ place }) => place === index + 1);
-      if (earlier === undefined) throw new Error('ledger.post reports a duplicate without its first posting');
+      if (earlier === undefined || 'isGone' in earlier) return archivedDuplicate(posting, earlier?.id);
       if (assetByCode(earlier.asset) === undefined) return unknownRefusal(`a posting in asset ${earlier.asset}`);
       return { outcome: 'duplicate', posting: asEarlier(earlier) };
     }
@@ -111,6 +118,18 @@ const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: Refus
 /** Only P posts, in every release, so an unknown letter moved nothing. A newer instance can say why. */
 function unknownRefusal(letter: string | undefined): LedgerUnavailable {
   return new LedgerUnavailable(new Error(`ledger.post refused with ${letter}, which this release does not know`));
+}
+
+/**
+ * The first posting is in a month that was archived, so it cannot be answered again. Nothing is posted a second time.
+ * This concerns one posting: the others of its batch are committed.
+ */
+function archivedDuplicate({ reference }: Pick<Posting, 'reference'>, id: string | undefined): LedgerUnavailable {
+  const what = reference === undefined ? 'this request' : `the reference ${reference}`;
+  const first = id === undefined ? 'unknown' : toPostingId(id);
+  return new LedgerUnavailable(
+    new Error(`${what} was posted before, by ${first}, which is in a month of the ledger that was archived`),
+  );
 }
 
 function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {
@@ -151,12 +170,14 @@ export function asEarlier(earlier: EarlierPosting): Posted {
  * conditions may have changed since the first attempt, but its result stays.
  */
 export async function findEarlier(db: Queryable, scope: IdempotencyScope): Promise<Outcome | undefined> {
-  const { rows } = await db.query<{ same: boolean; earlier: EarlierPosting }>(
+  const { rows } = await db.query<{ same: boolean; earlier: EarlierPosting | GonePosting }>(
     `SELECT request_digest = ANY ($2::uuid[]) AS same, ledger.describe(1, posting_id, posted_at) AS earlier
        FROM ledger.idempotency_keys WHERE digest = $1`,
     [keyDigest(scope), requestDigests(scope)],
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  return row.same ? { outcome: 'duplicate', posting: asEarlier(row.earlier) } : { outcome: 'mismatch' };
+  if (!row.same) return { outcome: 'mismatch' };
+  if ('isGone' in row.earlier) throw archivedDuplicate({}, row.earlier.id);
+  return { outcome: 'duplicate', posting: asEarlier(row.earlier) };
 }

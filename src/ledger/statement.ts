@@ -27,6 +27,11 @@ export interface Statement {
 
 const usualChunk = 75;
 
+/** The period begins in a month that was archived to a file, so its entries are not in the database. */
+export class StatementArchived extends Error {
+  override readonly name = 'StatementArchived';
+}
+
 /**
  * An account's opening balance, entries and closing balance for a period, all as of the moment of this call, although
  * entries are read in chunks without holding a connection: postings never change and time rises strictly along an
@@ -37,10 +42,14 @@ export async function openStatement(
   { account, from, to, chunkSize = usualChunk }: StatementQuery,
 ): Promise<Statement> {
   // A single statement, so that both balances are from the same moment.
-  const { openingBalance, lastUs, lastBalance } = onlyRow(
-    await db.query<Record<'openingBalance' | 'lastUs' | 'lastBalance', bigint | null>>(
-      `SELECT (SELECT balance_after FROM ledger.account_entries
-                WHERE account_id = $1 AND posted_at < $2 ORDER BY posted_at DESC LIMIT 1) AS opening_balance,
+  const { openingBalance, lastUs, lastBalance, isArchived } = onlyRow(
+    await db.query<
+      Record<'openingBalance' | 'lastUs' | 'lastBalance', bigint | null> & { readonly isArchived: boolean }
+    >(
+      `SELECT $2 < ledger.archived_until() AS is_archived,
+              coalesce((SELECT balance_after FROM ledger.account_entries
+                WHERE account_id = $1 AND posted_at < $2 ORDER BY posted_at DESC LIMIT 1),
+                (SELECT balance FROM ledger.archived_balances WHERE account_id = $1)) AS opening_balance,
               (extract(epoch FROM l.posted_at) * 1000000)::bigint AS last_us, l.balance_after AS last_balance
          FROM (SELECT) o
          LEFT JOIN LATERAL (
@@ -49,6 +58,7 @@ export async function openStatement(
       [account, from, to],
     ),
   );
+  if (isArchived) throw new StatementArchived(`${from.toISOString()} is in a month that was archived`);
   const asset = assetOfAccount(account);
   const opening = amountOf(asset, openingBalance ?? 0n);
   const closing = lastBalance === null ? opening : amountOf(asset, lastBalance);
@@ -57,7 +67,8 @@ export async function openStatement(
     let balance = opening;
     let afterUs = BigInt(from.getTime()) * 1_000n - 1n;
     while (lastUs !== null && afterUs < lastUs) {
-      const rows = await readEntries(db, { account, afterUs, untilUs: lastUs, limit: chunkSize });
+      const rows = await readEntries(db, { account, from, afterUs, untilUs: lastUs, limit: chunkSize });
+      if (rows.length === 0) throw new StatementArchived('the month was archived while its statement was read');
       const entries = rows.map(toEntry);
       balance = entries.reduce((sum, { change }) => add(sum, change), balance);
       afterUs = rows.at(-1)?.atUs ?? lastUs;
@@ -97,16 +108,17 @@ interface Stretch {
 
 async function readEntries(
   db: Queryable,
-  { account, afterUs, untilUs, limit }: Stretch & { readonly limit: number },
+  { account, from, afterUs, untilUs, limit }: Stretch & { readonly from: Date; readonly limit: number },
 ): Promise<readonly EntryRow[]> {
   const { rows } = await db.query<EntryRow>(
     `SELECT ${entryColumns}
        FROM (SELECT * FROM ledger.account_entries
               WHERE account_id = $1 AND posted_at > $2 AND posted_at <= $3
+                AND $5 >= (SELECT ledger.archived_until())
               ORDER BY posted_at LIMIT $4) e
        JOIN ledger.postings p ON ${isOf('p', 'e')}
       ORDER BY e.posted_at`,
-    [account, toMoment(afterUs), toMoment(untilUs), limit],
+    [account, toMoment(afterUs), toMoment(untilUs), limit, from],
   );
   return rows;
 }

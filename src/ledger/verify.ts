@@ -11,7 +11,7 @@ export interface Verification {
 /**
  * Reads the whole ledger and proves what the posting function promises: every balance equals the sum of its entries and
  * the balance that the last one recorded, each recorded balance follows from the one before, and every posting
- * balances. One statement, so that it sees a single moment while postings go on.
+ * balances. An account whose first months are archived starts from its archived balance. One statement, so that it sees a single moment while postings go on.
  */
 export async function verifyLedger(db: Database): Promise<Verification> {
   const result = await db.transaction((tx) => tx.query<Verification & { problems: string[] }>(sql), longStatements);
@@ -20,13 +20,19 @@ export async function verifyLedger(db: Database): Promise<Verification> {
 
 const sql = `
 WITH chained AS (
-  SELECT account_id, posting_id, amount, balance_after, posted_at,
-         lag(balance_after, 1, 0) OVER along AS balance_before, lag(posted_at) OVER along AS posted_before
-    FROM ledger.entries WINDOW along AS (PARTITION BY account_id ORDER BY posted_at)
+  SELECT e.account_id, e.posting_id, e.amount, e.balance_after, e.posted_at,
+         coalesce(lag(e.balance_after) OVER along, z.balance, 0) AS balance_before,
+         coalesce(lag(e.posted_at) OVER along, z.posted_at) AS posted_before
+    FROM ledger.entries e LEFT JOIN ledger.archived_balances z ON z.account_id = e.account_id
+  WINDOW along AS (PARTITION BY e.account_id ORDER BY e.posted_at)
 ), summed AS (
-  SELECT account_id, sum(amount) AS total, (array_agg(balance_after ORDER BY posted_at DESC))[1] AS last_balance,
-         max(posted_at) AS last_at
-    FROM ledger.entries GROUP BY account_id
+  SELECT coalesce(e.account_id, z.account_id) AS account_id, coalesce(e.total, 0) + coalesce(z.balance, 0) AS total,
+         coalesce(e.last_balance, z.balance) AS last_balance, coalesce(e.last_at, z.posted_at) AS last_at
+    FROM ledger.archived_balances z
+    FULL JOIN (
+      SELECT account_id, sum(amount) AS total, (array_agg(balance_after ORDER BY posted_at DESC))[1] AS last_balance,
+             max(posted_at) AS last_at
+        FROM ledger.entries GROUP BY account_id) e ON e.account_id = z.account_id
 ), problems AS (
   SELECT format('Account %s has %s, but its entries sum to %s.', coalesce(a.id, s.account_id), a.balance, s.total) AS text
     FROM ledger.accounts a FULL JOIN summed s ON s.account_id = a.id
@@ -40,7 +46,7 @@ WITH chained AS (
                 balance_after)
     FROM chained WHERE balance_before + amount <> balance_after
   UNION ALL
-  SELECT format('Account %s has two entries at %s.', account_id, posted_at) FROM chained WHERE posted_at = posted_before
+  SELECT format('Account %s has two entries at %s.', account_id, posted_at) FROM chained WHERE posted_at <= posted_before
   UNION ALL
   SELECT format('Account %s is below zero with %s.', account_id, balance_after)
     FROM chained WHERE balance_after < 0 AND ledger.kind_of(account_id) < 32
@@ -63,13 +69,17 @@ WITH chained AS (
   UNION ALL
   SELECT format('Idempotency key %s belongs to no posting.', k.digest)
     FROM ledger.idempotency_keys k LEFT JOIN ledger.postings p ON p.id = k.posting_id
-   WHERE k.posting_id IS NOT NULL AND p.id IS NULL
+   WHERE k.posting_id IS NOT NULL AND p.id IS NULL AND k.posted_at >= (SELECT ledger.archived_until())
   UNION ALL
   SELECT format('Reference %s and its posting do not match.', coalesce(r.reference, p.reference))
     FROM ledger.posting_references r
     FULL JOIN (SELECT id, posted_at, reference FROM ledger.postings WHERE reference IS NOT NULL) p
       ON p.id = r.posting_id AND p.reference = r.reference AND p.posted_at = r.posted_at
-   WHERE r.reference IS NULL OR p.id IS NULL
+   WHERE r.reference IS NULL OR (p.id IS NULL AND (r.posted_at >= (SELECT ledger.archived_until())) IS NOT FALSE)
+  UNION ALL
+  SELECT format('All archived balances in asset %s on chain %s together are %s.', ledger.asset_of(account_id & 255),
+                ledger.chain_of(account_id & 255), sum(balance))
+    FROM ledger.archived_balances GROUP BY account_id & 255 HAVING sum(balance) <> 0
 )
 SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,
        (SELECT count(*) FROM ledger.postings) AS postings,

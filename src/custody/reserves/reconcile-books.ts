@@ -178,14 +178,19 @@ async function debtsAgainstReversals(db: Queryable): Promise<string[]> {
   );
 }
 
-/** A withdrawal is opened by one posting and, once finished, ended by one that matches its status. */
+/**
+ * A withdrawal is opened by one posting and, once finished, ended by one that matches its status. Of a posting whose
+ * month is archived, the reference is left.
+ */
 async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string; asset: Asset; gross: bigint; status: string; wrong: string }>(
     `SELECT * FROM (
        SELECT w.id, w.asset, w.gross, w.status,
               CASE
-                WHEN opened.id IS NULL OR opened.amount <> w.gross THEN 'was not taken from anybody'
-                WHEN w.finished_at IS NULL AND ended.id IS NOT NULL THEN 'is open, but the ledger has ended it'
+                WHEN (opening.posted_at < u.archived_until) IS NOT TRUE AND (opened.id IS NULL OR opened.amount <> w.gross)
+                  THEN 'was not taken from anybody'
+                WHEN w.finished_at IS NULL AND (ended.id IS NOT NULL OR ending.posted_at < u.archived_until) THEN 'is open, but the ledger has ended it'
+                WHEN ending.posted_at < u.archived_until THEN NULL
                 WHEN w.status = 'complete' AND ended.type IS DISTINCT FROM 'withdrawal_completed'
                   THEN 'is complete, but the ledger does not say so'
                 WHEN w.status = 'failed' AND ended.type IS DISTINCT FROM 'withdrawal_returned'
@@ -194,6 +199,7 @@ async function withdrawalsWithoutPostings(db: Queryable): Promise<string[]> {
                   THEN 'was cancelled, but not given back'
               END AS wrong
          FROM withdrawals w
+         CROSS JOIN ledger.archived_until() u (archived_until)
          LEFT JOIN ledger.posting_references opening ON opening.reference = 'withdrawal:' || w.id
          LEFT JOIN ledger.postings opened ON opened.id = opening.posting_id AND opened.posted_at = opening.posted_at
          LEFT JOIN ledger.posting_references ending ON ending.reference = 'withdrawal:' || w.id || ':end'

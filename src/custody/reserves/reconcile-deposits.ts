@@ -23,6 +23,8 @@ interface DepositRow {
   readonly postingId: string | null;
   /** What the posting credited to the expected account. */
   readonly credited: bigint | null;
+  /** Its posting is in a month that was archived: `paywright ledger verify-archive` proves it from the file. */
+  readonly isArchived: boolean;
   /** The operator has reversed it. */
   readonly reversed: boolean;
 }
@@ -47,11 +49,14 @@ export async function reconcileDeposits(db: Database, network: Network): Promise
 
 async function readDeposits(db: Database, chain: ChainId, after: string): Promise<DepositRow[]> {
   const { rows } = await db.query<DepositRow>(
-    `SELECT d.id, d.chain, d.tx_hash, d.position, d.address, d.asset, d.atomic, d.transfer_id, p.id AS posting_id,
-            e.amount AS credited, EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) AS reversed
+    `SELECT d.id, d.chain, d.tx_hash, d.position, d.address, d.asset, d.atomic, d.transfer_id,
+            coalesce(p.id, CASE WHEN r.posted_at < u.archived_until THEN r.posting_id END) AS posting_id,
+            coalesce(r.posted_at < u.archived_until, false) AS is_archived, e.amount AS credited,
+            EXISTS (SELECT FROM deposit_reversals r WHERE r.deposit_id = d.id) AS reversed
        FROM deposits d JOIN ledger.chains c ON c.id = d.chain JOIN ledger.assets a ON a.symbol = d.asset
        JOIN ledger.kinds k ON k.name = CASE WHEN d.account_id IS NULL THEN 'surplus'
                                         WHEN d.home_bound THEN 'held' ELSE 'available' END
+       CROSS JOIN ledger.archived_until() u (archived_until)
        LEFT JOIN ledger.posting_references r ON r.reference = 'deposit:' || d.chain || ':' || d.tx_hash || ':' || d.position
        LEFT JOIN ledger.postings p ON p.id = r.posting_id AND p.posted_at = r.posted_at
        LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset AND d.reclaimed_at IS NULL
@@ -65,9 +70,9 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
 }
 
 function checkPosting(row: DepositRow): string[] {
-  const { postingId, transferId, credited, asset, atomic } = row;
+  const { postingId, transferId, credited, isArchived, asset, atomic } = row;
   if (postingId === null || toPostingId(postingId) !== transferId) return [`${describe(row)} has no posting.`];
-  if (credited === atomic) return [];
+  if (credited === atomic || isArchived) return [];
   return [`${describe(row)} was credited with ${amountText(asset, credited ?? 0n)}.`];
 }
 

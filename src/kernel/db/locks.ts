@@ -10,6 +10,8 @@ export const lockNumbers = {
   sandboxChains: 4_028_405,
   reserveSnapshots: 4_028_406,
   walletPool: 4_028_407,
+  /** Its holder moves a month of the ledger to a file. */
+  ledgerArchive: 4_028_408,
   /** Outgoing payments within an hour. */
   hourlyLimit: 4_028_412,
 } as const;

@@ -17,6 +17,7 @@ import type { GatherHook } from '../../kernel/hook.ts';
 import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import { defineSettings, type Mode, wholeNumber } from '../../kernel/settings.ts';
+import { needsPostings } from '../../ledger/archive/archive-month.ts';
 import { assets, holdings } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
@@ -26,6 +27,7 @@ import { addDepositCommands, type DepositParts } from './commands.ts';
 import { depositsUnderWay } from './held-deposit.ts';
 import { type OneNodeLimit, oneNodeLimit } from './one-node-limit.ts';
 import { depositRoutes } from './routes.ts';
+import { openReversals } from './settle-reversal.ts';
 import { startWatchers } from './watch-chains.ts';
 
 interface DepositSettings {
@@ -61,7 +63,7 @@ export const deposits: Feature<{
   commands: DepositParts;
 }> = {
   name: 'deposits',
-  hooks: [underWay.on(depositsUnderWay)],
+  hooks: [underWay.on(depositsUnderWay), needsPostings.on(openReversals)],
   settings: defineSettings({
     variables: { DEPOSIT_ONE_NODE_LIMIT: wholeNumber(0, 1_000_000_000, notGiven) },
     docs: {

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../kernel/db/database.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type AccountId, accountParts, houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { postOrThrow } from '../../ledger/ledger.ts';
@@ -143,11 +143,41 @@ async function entriesOf(
     'SELECT number FROM reversal_settlements WHERE deposit_id = $1',
     [deposit.id],
   );
+  const references = [reversalOf(deposit), ...settlements.rows.map(({ number }) => settlementOf(deposit, number))];
+  await refuseMissing(tx, deposit.id, references);
   const { rows } = await tx.query<{ accountId: bigint; amount: bigint }>(
     `SELECT e.account_id, sum(e.amount) AS amount FROM ledger.posting_references r
        JOIN ledger.entries e ON e.posting_id = r.posting_id AND e.posted_at = r.posted_at
       WHERE r.reference = ANY ($1) GROUP BY 1 HAVING sum(e.amount) <> 0`,
-    [[reversalOf(deposit), ...settlements.rows.map(({ number }) => settlementOf(deposit, number))]],
+    [references],
   );
   return rows.map(({ accountId, amount }) => ({ account: Number(accountId) as AccountId, atomic: amount }));
+}
+
+/** What is undone must be known to the last entry. A posting whose month was archived is only in its file. */
+async function refuseMissing(tx: Transaction, id: string, references: readonly string[]): Promise<void> {
+  const { rows } = await tx.query<{ reference: string }>(
+    `SELECT r.reference FROM ledger.posting_references r
+       JOIN ledger.postings p ON p.id = r.posting_id AND p.posted_at = r.posted_at
+      WHERE r.reference = ANY ($1)`,
+    [references],
+  );
+  const found = new Set(rows.map(({ reference }) => reference));
+  const missing = references.filter((reference) => !found.has(reference));
+  if (missing.length > 0)
+    throw new Refusal(
+      `The ledger does not have ${missing.join(' and ')} any more: the month was archived. ${id} cannot be restored by itself. Nothing was changed.`,
+    );
+}
+
+/** A month stays in the ledger while a reversal of it has a debt left, because restoring the deposit would undo both. */
+export async function openReversals(db: Queryable, before: string): Promise<string[]> {
+  const { rows } = await db.query<{ depositId: string }>(
+    'SELECT deposit_id FROM deposit_reversals WHERE owed > settled AND reversed_at < $1::timestamptz ORDER BY 1 LIMIT 10',
+    [before],
+  );
+  return rows.map(
+    ({ depositId }) =>
+      `The reversal of ${depositId} is open: see "paywright deposits list", and settle it with "paywright deposits settle".`,
+  );
 }

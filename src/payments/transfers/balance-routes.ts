@@ -8,6 +8,7 @@ import { type Balance, balancesOf } from '../../ledger/balances.ts';
 import { InvalidCursor } from '../../ledger/history.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { type Currency, homeChain, isCurrency } from '../../money/catalogue.ts';
+import { transferErrors } from './errors.ts';
 import { listTransfers, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
@@ -73,7 +74,7 @@ function historyRoute(db: Queryable): Route {
     tag: 'Transfers',
     summary: 'List your transfers',
     description:
-      'Everything that changed your balances, newest first. Paging neither skips nor repeats items while new transfers arrive. Paid calls are grouped into one line, so a page may hold fewer lines than `limit`, or none: only a `nextCursor` of null marks the end.',
+      'Everything that changed your balances, newest first, back to the oldest month that the operator has not archived. Paging neither skips nor repeats items while new transfers arrive. Paid calls are grouped into one line, so a page may hold fewer lines than `limit`, or none: only a `nextCursor` of null marks the end.',
     returns: 'A page of your history',
     name: 'transfers',
     item: transferRecord,
@@ -121,7 +122,7 @@ function statementRoute(db: Queryable): Route {
       tag: 'Transfers',
       summary: 'Retrieve a monthly statement',
       description:
-        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. The opening balance plus all changes equals the closing balance exactly. Months are in UTC. The statement is streamed and reflects the moment of the request; a response that breaks off is incomplete. The number of concurrent statements is limited.',
+        'As JSON, or as CSV with `format=csv` or `Accept: text/csv`. The opening balance plus all changes equals the closing balance exactly. Months are in UTC. The statement is streamed and reflects the moment of the request; a response that breaks off is incomplete. The number of concurrent statements is limited. A month that the operator has archived is refused.',
       auth: 'key',
       scope: 'read',
       query: z.strictObject({
@@ -158,6 +159,7 @@ function statementRoute(db: Queryable): Route {
           long: 'lines',
         },
       },
+      errors: [transferErrors.month_archived],
     },
     async ({ caller, query, accept }) => {
       const { accountId } = caller;

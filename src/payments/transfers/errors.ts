@@ -7,6 +7,12 @@ export const transferErrors = defineErrors({
     detail:
       'No account has this handle, verified email or verified phone number. Use the recipient’s handle, or ask them to verify their email or phone number with POST /account/email/verify or /account/phone/verify.',
   },
+  month_archived: {
+    status: 410,
+    title: 'Month archived',
+    detail:
+      'The operator has archived this month, so its statement is no longer available here. Ask the operator for it, or request a later month.',
+  },
   self_transfer: {
     status: 400,
     title: 'Transfer to yourself',

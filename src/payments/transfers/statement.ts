@@ -4,9 +4,10 @@ import { holding } from '../../kernel/http/amount-field.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { userAccount } from '../../ledger/account-id.ts';
 import type { HistoryEntry } from '../../ledger/history.ts';
-import { openStatement } from '../../ledger/statement.ts';
+import { openStatement, StatementArchived } from '../../ledger/statement.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import type { Holding } from '../../money/catalogue.ts';
+import { transferErrors } from './errors.ts';
 import { toRecords } from './list-transfers.ts';
 
 const line = z.object({
@@ -51,7 +52,10 @@ export async function openMonth(db: Queryable, request: StatementRequest): Promi
   const from = new Date(`${month}-01T00:00:00.000Z`);
   const to = new Date(from);
   to.setUTCMonth(to.getUTCMonth() + 1);
-  const { opening, closing, lines } = await openStatement(db, { account: userAccount(accountId, currency), from, to });
+  const query = { account: userAccount(accountId, currency), from, to };
+  const { opening, closing, lines } = await openStatement(db, query).catch((error: unknown) => {
+    throw error instanceof StatementArchived ? transferErrors.month_archived() : error;
+  });
   return {
     head: { month, currency, openingBalance: toDecimalText(opening), closingBalance: toDecimalText(closing) },
     async *lines() {

@@ -6,11 +6,14 @@ import { usualPatience } from '../../../src/kernel/db/migration-lock.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { userAccount } from '../../../src/ledger/account-id.ts';
 import { balancesOf } from '../../../src/ledger/balances.ts';
+import { LedgerUnavailable } from '../../../src/ledger/errors.ts';
+import { openMonthsDaily } from '../../../src/ledger/feature.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { toPostingUuid } from '../../../src/ledger/posting.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { administer, useDatabase } from '../../support/database.ts';
 import { createOwners, deposit, fund, scope, transfer } from '../../support/ledger.ts';
+import { endMonth } from '../../support/months.ts';
 
 /** The ledger across two months: the same keys, the same function, the same rules. */
 const { db, url } = useDatabase();
@@ -30,7 +33,7 @@ beforeAll(async () => {
   [ada = 0n, bob = 0n] = owners.map(({ id }) => id);
   await ledger.post(deposit(ada, 5n, 'deposit:MATIC:0x1:0'));
   await ledger.post(transfer(ada, bob, 100n, { idempotency: scope(ada, 'before') }));
-  await endMonth();
+  await endMonth(db, 'late');
   await administer(inject('postgresUrl'), `CREATE ROLE "${role}" LOGIN`);
   await createClaimTable(url);
   // Whatever it could do with a partition before is taken from it.
@@ -45,24 +48,6 @@ afterAll(async () => {
   await there.stop();
   await elsewhere.close();
 });
-
-/** Ends the first month now, with everything so far in it, and opens another for what follows. */
-async function endMonth(): Promise<void> {
-  await db.transaction(async (tx) => {
-    await tx.query('ALTER TABLE ledger.postings DETACH PARTITION ledger.postings_first');
-    await tx.query('ALTER TABLE ledger.entry_rows DETACH PARTITION ledger.entry_rows_first');
-    await tx.query(
-      `WITH ended AS (UPDATE ledger.months SET to_at = clock_timestamp() WHERE name = 'first' RETURNING to_at)
-       INSERT INTO ledger.months SELECT 'late', ended.to_at, min(m.from_at) FROM ended, ledger.months m
-        WHERE m.name <> 'first' GROUP BY 1, 2`,
-    );
-    for (const table of ['postings', 'entry_rows']) {
-      await tx.query(`CREATE TABLE ledger.${table}_late (LIKE ledger.${table} INCLUDING ALL)`);
-      await tx.query('SELECT ledger.guard_rows($1)', [`${table}_late`]);
-    }
-    await tx.query("SELECT ledger.attach_month(m) FROM ledger.months m WHERE name IN ('first', 'late')");
-  });
-}
 
 async function partsOf(posting: string): Promise<readonly string[]> {
   const { rows } = await db.query<{ part: string }>(
@@ -134,6 +119,63 @@ describe('the role of the service', () => {
     'TRUNCATE ledger.postings_late',
   ])('may not: %s', async (sql) => {
     await expect(service.query(sql)).rejects.toMatchObject({ code: '42501' });
+  });
+});
+
+describe('the next months', () => {
+  /** The last month of the ledger, as if nobody had opened it. */
+  async function closeLast(): Promise<string> {
+    const { rows } = await db.query<{ name: string }>('SELECT name FROM ledger.months ORDER BY from_at DESC LIMIT 1');
+    const name = rows[0]?.name ?? '';
+    await db.transaction(async (tx) => {
+      await tx.query(`DROP TABLE ledger.postings_${name}, ledger.entry_rows_${name}`);
+      await tx.query('DELETE FROM ledger.months WHERE name = $1', [name]);
+    });
+    return name;
+  }
+
+  it('are opened by the daily job, which has the role of the service', async () => {
+    const name = await closeLast();
+    const { handler } = openMonthsDaily(service, logger);
+    await handler.run({});
+    await handler.run({});
+    const { rows } = await db.query<{ name: string }>('SELECT name FROM ledger.months ORDER BY from_at DESC LIMIT 1');
+    expect(rows).toEqual([{ name }]);
+    await expect(service.query(`SELECT FROM ledger.postings_${name}`)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('are missed by every posting alike, which say that nothing was posted', async () => {
+    const before = await balancesOf(db, ada);
+    const lines: string[] = [];
+    const batches: number[] = [];
+    const theirs = createLedger({
+      db,
+      logger: { ...logger, error: (_: unknown, text: string) => void lines.push(text) } as typeof logger,
+      onBatch: ({ postings }) => void batches.push(postings),
+    });
+    await db.query('ALTER TABLE ledger.postings DETACH PARTITION ledger.postings_late');
+    try {
+      const several = await Promise.allSettled([1, 2, 3].map(() => theirs.post(transfer(ada, bob, 1n))));
+      for (const one of several)
+        expect(one).toMatchObject({ status: 'rejected', reason: expect.any(LedgerUnavailable) });
+      expect(batches, 'and the batch is not halved').toEqual([3]);
+      await expect(theirs.post(transfer(ada, bob, 1n))).rejects.toBeInstanceOf(LedgerUnavailable);
+      const within = db.transaction((tx) => theirs.postWithin(tx, [deposit(ada, 1n, 'deposit:MATIC:none:0')]));
+      await expect(within).rejects.toBeInstanceOf(LedgerUnavailable);
+      expect(lines).toHaveLength(3);
+      expect(lines[0]).toMatch(/^no month of the ledger is open/);
+    } finally {
+      await db.query(
+        `DO $$ DECLARE m ledger.months; BEGIN
+           SELECT * INTO m FROM ledger.months WHERE name = 'late';
+           EXECUTE format('ALTER TABLE ledger.postings ATTACH PARTITION ledger.postings_late FOR VALUES FROM (%L) TO (%L)',
+             m.from_at, m.to_at);
+         END $$`,
+      );
+    }
+    expect(await balancesOf(db, ada)).toEqual(before);
+    expect((await theirs.post(transfer(ada, bob, 1n))).outcome).toBe('posted');
+    await theirs.stop();
   });
 });
 

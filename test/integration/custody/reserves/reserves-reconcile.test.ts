@@ -1,4 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createNetworks, type Network } from '../../../../src/chains/network.ts';
@@ -8,13 +11,16 @@ import { takeSnapshot } from '../../../../src/custody/reserves/take-snapshot.ts'
 import { sweepSaga } from '../../../../src/custody/sweeps/sweep-saga.ts';
 import { houseMoveSaga } from '../../../../src/custody/treasury/house-move.ts';
 import { houseWallet } from '../../../../src/custody/wallets/house-wallets.ts';
+import { usualPatience } from '../../../../src/kernel/db/migration-lock.ts';
 import { houseAccount, userAccount } from '../../../../src/ledger/account-id.ts';
+import { archiveMonth } from '../../../../src/ledger/archive/archive-month.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import type { ChainId } from '../../../../src/money/catalogue.ts';
 import type { ChainReader } from '../../../../src/payments/deposits/read-chain.ts';
 import { withdrawalSaga } from '../../../../src/payments/withdrawals/saga.ts';
 import { type Hand, handOf } from '../../../support/custody.ts';
 import { readUp, type User, useDepositWorld } from '../../../support/deposits.ts';
+import { endMonth } from '../../../support/months.ts';
 
 const world = useDepositWorld();
 const { database, chains } = world;
@@ -283,6 +289,23 @@ describe('names', () => {
     expect(await drift()).toEqual(['MATIC: 1 USDC is in transit, but open withdrawals come to 0 USDC.']);
     await move(-1_000_000n);
     expect(await drift()).toEqual([]);
+  });
+});
+
+test('says nothing of deposits and withdrawals whose month was archived', async () => {
+  await endMonth(db, 'second');
+  await endMonth(db, 'third');
+  const folder = await mkdtemp(join(tmpdir(), 'reconcile-'));
+  const needs = async () => [];
+  const options = { url: database.url, db, needs, patience: usualPatience, restMs: 0 };
+  await archiveMonth(options, { name: 'first', file: join(folder, 'first') });
+  await rm(folder, { recursive: true });
+  expect(await drift()).toEqual([]);
+  await withChange('withdrawals', withdrawalId, 'finished_at = NULL', async () => {
+    expect(await drift()).toContain(`Withdrawal ${withdrawalId} of 10 USDC is open, but the ledger has ended it.`);
+  });
+  await withChange('deposits', depositId, "transfer_id = 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x'", async () => {
+    expect(await drift()).toEqual([expect.stringMatching(new RegExp(`deposit ${depositId} .* has no posting`))]);
   });
 });
 

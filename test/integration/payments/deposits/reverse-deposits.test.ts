@@ -1,9 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { encodeFunctionData, type Hex } from 'viem';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { tokenAbi } from '../../../../src/chains/abi.ts';
 import { reconcile } from '../../../../src/custody/reserves/reconcile.ts';
 import { reportReserves } from '../../../../src/custody/reserves/report.ts';
+import { usualPatience } from '../../../../src/kernel/db/migration-lock.ts';
 import { heldAccount, houseAccount, userAccount } from '../../../../src/ledger/account-id.ts';
+import { archiveMonth } from '../../../../src/ledger/archive/archive-month.ts';
 import { houseBalance } from '../../../../src/ledger/balances.ts';
 import { verifyLedger } from '../../../../src/ledger/verify.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
@@ -13,11 +18,17 @@ import { checkHeldDeposits } from '../../../../src/payments/deposits/check-held-
 import { listHeld, releaseHeld } from '../../../../src/payments/deposits/held-deposit.ts';
 import { oneNodeLimit } from '../../../../src/payments/deposits/one-node-limit.ts';
 import { refuseIfShown, reverseBooked } from '../../../../src/payments/deposits/reverse-deposit.ts';
-import { restoreBooked, type Settling, settleReversal } from '../../../../src/payments/deposits/settle-reversal.ts';
+import {
+  openReversals,
+  restoreBooked,
+  type Settling,
+  settleReversal,
+} from '../../../../src/payments/deposits/settle-reversal.ts';
 import type { Outsider } from '../../../support/chains.ts';
 import { endLeases, readUp, type User, useDepositWorld } from '../../../support/deposits.ts';
 import { transfer } from '../../../support/ledger.ts';
 import { forgeTransfer, networkOf, startNode } from '../../../support/lying-node.ts';
+import { endMonth } from '../../../support/months.ts';
 
 const confirmations = 3;
 const world = useDepositWorld({ pollMs: 10, confirmations });
@@ -381,4 +392,27 @@ describe('a deposit on another chain, of somebody who keeps nothing there', () =
     await db.query('ALTER TABLE deposits DROP CONSTRAINT IF EXISTS deposits_bridge_id_fkey');
     await db.query("UPDATE deposits SET bridge_id = 'brg_1' WHERE id = $1", [depositId]);
   }
+});
+
+describe('a deposit that was taken back in a month that was archived', () => {
+  test('keeps the month in the ledger while it is owed, and is not restored by half afterwards', async () => {
+    const { id } = await loseDeposit(500n);
+    await pay(user, other, 300n);
+    await reverse(id);
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    expect((await openReversals(db, tomorrow)).join()).toContain(`The reversal of ${id} is open`);
+    await settleReversal({ db, ledger: world.ledger }, id, { kind: 'written_off' });
+    expect((await openReversals(db, tomorrow)).join()).not.toContain(id);
+    const before = await differences();
+    await endMonth(db, 'second');
+    await endMonth(db, 'third');
+    const folder = await mkdtemp(join(tmpdir(), 'reversals-'));
+    const options = { url: database.url, db, needs: async () => [], patience: usualPatience, restMs: 0 };
+    await archiveMonth(options, { name: 'first', file: join(folder, 'first') });
+    await rm(folder, { recursive: true });
+    const restored = restoreBooked({ db, ledger: world.ledger }, id);
+    await expect(restored).rejects.toThrow(/does not have .* and .* any more: the month was archived/);
+    expect((await verifyLedger(db)).problems).toEqual([]);
+    expect(await differences(), 'reserves read balances, which the archive leaves alone').toEqual(before);
+  });
 });
