@@ -2,11 +2,25 @@
 -- in slots.
 -- serves_from: 16
 
+-- In the order in which postings take them, so that none of them and this migration wait for each other.
+LOCK TABLE ledger.accounts, ledger.posting_references, ledger.postings, ledger.entries IN ACCESS EXCLUSIVE MODE;
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid IN ('ledger.postings'::regclass, 'ledger.entries'::regclass)) THEN
+    RAISE EXCEPTION 'ledger.postings or ledger.entries is partitioned by hand: put plain tables with the same rows in their places first, this release makes its own partitions';
+  END IF;
+END $$;
+
 -- Every transfer credits the house's account for fees, so a single row of it would put all batches in line. The account is
 -- kept in sixteen rows: itself, and fifteen slots that have the owners -1 to -15. A batch credits one of them. What is taken
 -- from the account is gathered first (src/ledger/fee-slots.ts).
 CREATE OR REPLACE FUNCTION ledger.owner_of(account_id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE WHEN account_id >= 16384 THEN account_id >> 14 END;
+
+-- All rows that an account is kept in, itself first.
+CREATE FUNCTION ledger.slots_of(account_id bigint) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  CASE WHEN account_id >> 8 = 16 THEN ARRAY(SELECT account_id - (slot << 14) FROM generate_series(0::bigint, 15) slot)
+       ELSE ARRAY[account_id] END;
 
 CREATE OR REPLACE FUNCTION ledger.open_account() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -75,7 +89,8 @@ ALTER TABLE ledger.entries RENAME TO entry_rows_first;
 ALTER TABLE ledger.entry_rows_first RENAME CONSTRAINT entries_pkey TO entry_rows_first_pkey;
 CREATE TABLE ledger.entry_rows (LIKE ledger.entry_rows_first INCLUDING ALL) PARTITION BY RANGE (posted_at);
 
-CREATE FUNCTION ledger.attach_month(month ledger.months) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION ledger.attach_month(month ledger.months) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO'
 AS $$
 DECLARE
   bounds CONSTANT text := format('FOR VALUES FROM (%s) TO (%L)',
@@ -107,7 +122,9 @@ SELECT ledger.attach_month(m) FROM ledger.months m;
 
 -- Opens the months that are missing up to the end of the next one. The service's role owns no table, so this runs as the
 -- role that does. An attached partition, unlike a created one, locks out neither postings nor readers.
-CREATE FUNCTION ledger.open_months() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION ledger.open_months() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
+-- Whatever the caller has set: one can redefine UTC.
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO'
 AS $$
 DECLARE
   month ledger.months;
@@ -148,6 +165,23 @@ CREATE VIEW ledger.entries AS
   UNION ALL
   SELECT f.id, p.posted_at, p.id, p.fee, p.fee_after
     FROM ledger.accounts f JOIN ledger.postings p ON p.fee_to = f.id WHERE f.id < 16384;
+
+-- Whoever could use the former tables can use these, before `migrate` has granted anything: a service of an earlier release
+-- goes on posting meanwhile.
+DO $$
+DECLARE
+  given record;
+BEGIN
+  FOR given IN
+    SELECT DISTINCT pg_get_userbyid(a.grantee) AS role FROM pg_class c, aclexplode(c.relacl) a
+     WHERE c.oid IN ('ledger.postings_first'::regclass, 'ledger.entry_rows_first'::regclass)
+       AND a.privilege_type = 'INSERT' AND a.grantee NOT IN (0, c.relowner)
+  LOOP
+    EXECUTE format('GRANT SELECT, INSERT ON ledger.postings, ledger.entry_rows TO %I', given.role);
+    EXECUTE format('GRANT SELECT ON ledger.entries, ledger.account_entries, ledger.months TO %I', given.role);
+    EXECUTE format('REVOKE ALL ON ledger.postings_first, ledger.entry_rows_first FROM %I', given.role);
+  END LOOP;
+END $$;
 
 -- How many postings of a type an account has in a stretch of time, both ends included, and what they sum to.
 CREATE FUNCTION ledger.gather(account bigint, of_type text, from_at timestamptz, to_at timestamptz, OUT count integer, OUT change numeric)

@@ -61,8 +61,11 @@ async function readDeposits(db: Database, chain: ChainId, after: string): Promis
        LEFT JOIN ledger.postings p ON p.id = r.posting_id AND p.posted_at = r.posted_at
        LEFT JOIN chain_step_arrivals x ON x.step_id = d.step_id AND x.asset = d.asset AND d.reclaimed_at IS NULL
        LEFT JOIN payment_claims y ON y.id = d.claim_id
-       LEFT JOIN ledger.entries e ON e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id =
-         coalesce(x.account_id, y.arrival_account, (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code)
+       LEFT JOIN LATERAL (
+         SELECT sum(e.amount) AS amount FROM ledger.entries e
+          WHERE e.posting_id = p.id AND e.posted_at = p.posted_at AND e.account_id = ANY (ledger.slots_of(
+            coalesce(x.account_id, y.arrival_account,
+              (coalesce(d.account_id, 0) << 14) | (k.code << 8) | (c.code << 4) | a.code))) OFFSET 0) e ON true
       WHERE d.chain = $1 AND d.id > $2 ORDER BY d.id LIMIT $3`,
     [chain, after, rowsAtOnce],
   );

@@ -147,7 +147,9 @@ async function entriesOf(
   await refuseMissing(tx, deposit.id, references);
   const { rows } = await tx.query<{ accountId: bigint; amount: bigint }>(
     `SELECT e.account_id, sum(e.amount) AS amount FROM ledger.posting_references r
-       JOIN ledger.entries e ON e.posting_id = r.posting_id AND e.posted_at = r.posted_at
+      CROSS JOIN LATERAL (
+        SELECT CASE WHEN e.account_id < 0 THEN e.account_id & 16383 ELSE e.account_id END AS account_id, e.amount
+          FROM ledger.entries e WHERE e.posting_id = r.posting_id AND e.posted_at = r.posted_at OFFSET 0) e
       WHERE r.reference = ANY ($1) GROUP BY 1 HAVING sum(e.amount) <> 0`,
     [references],
   );

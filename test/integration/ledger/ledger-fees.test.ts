@@ -93,6 +93,13 @@ describe('fees', () => {
     expect((await verifyLedger(db)).problems).toEqual([]);
   });
 
+  it('lie in the same slots for the database', async () => {
+    for (const account of [fees, houseAccount('fees', 'EURC', 'BASE'), houseAccount('custody', 'USDC')]) {
+      const { rows } = await db.query<{ slots: bigint[] }>('SELECT ledger.slots_of($1) AS slots', [account]);
+      expect(rows[0]?.slots.map(Number)).toEqual(slotsOf(account));
+    }
+  });
+
   it.each([
     ['a sixteenth slot', inSlot(fees, 16)],
     ['a slot of another account', inSlot(houseAccount('merchants', 'USDC'), 1)],

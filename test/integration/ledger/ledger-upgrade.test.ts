@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { catalogueRows } from '../../../src/app/database.ts';
 import { migrate } from '../../../src/kernel/db/migrate.ts';
 import { readMigrations } from '../../../src/kernel/db/schema-version.ts';
@@ -10,7 +10,7 @@ import { listHistory } from '../../../src/ledger/history.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { homeChain } from '../../../src/money/catalogue.ts';
-import { useDatabase } from '../../support/database.ts';
+import { administer, useDatabase } from '../../support/database.ts';
 import { createOwners, deposit, transfer } from '../../support/ledger.ts';
 
 /** A database that release 0.1.0 has filled, and its instances that still post while this release runs beside them. */
@@ -18,6 +18,7 @@ const { url, db } = useDatabase(async () => 'template0');
 const logger = createLogger('silent');
 const ledger = createLedger({ db, logger });
 const usdc = 1;
+const role = `service_of_${new URL(url).pathname.slice(1)}`;
 let ada = 0n;
 let bob = 0n;
 
@@ -68,9 +69,15 @@ beforeAll(async () => {
   [ada = 0n, bob = 0n] = owners.map(({ id }) => id);
   expect(await fundAsBefore('deposit:MATIC:0x1:0')).toBe('P');
   expect(await payAsBefore()).toBe('P');
+  await administer(inject('postgresUrl'), `CREATE ROLE "${role}" LOGIN`);
+  await db.query(`GRANT SELECT, INSERT ON ledger.postings, ledger.entries TO "${role}"`);
   await migrate(url, { fixedRows: catalogueRows });
 });
-afterAll(() => ledger.stop());
+afterAll(async () => {
+  await ledger.stop();
+  await db.query(`DROP OWNED BY "${role}"`);
+  await administer(inject('postgresUrl'), `DROP ROLE "${role}"`);
+});
 
 it('is whole after the migration', async () => {
   expect(await verifyLedger(db)).toMatchObject({ postings: 2n, entries: 5n, problems: [] });
@@ -78,6 +85,22 @@ it('is whole after the migration', async () => {
   expect(entries.map(({ change, balanceAfter }) => [change.atomic, balanceAfter.atomic])).toEqual([
     [-100n, 900n],
     [1_000n, 1_000n],
+  ]);
+});
+
+it('lets a role that could post before post on, and reach no partition by itself', async () => {
+  const { rows } = await db.query<{ name: string; reads: boolean; adds: boolean }>(
+    `SELECT name, has_table_privilege($1, 'ledger.' || name, 'SELECT') AS reads,
+            has_table_privilege($1, 'ledger.' || name, 'INSERT') AS adds
+       FROM unnest('{postings,entry_rows,entries,postings_first,entry_rows_first}'::text[]) name`,
+    [role],
+  );
+  expect(rows.map(({ name, reads, adds }) => [name, reads, adds])).toEqual([
+    ['postings', true, true],
+    ['entry_rows', true, true],
+    ['entries', true, false],
+    ['postings_first', false, false],
+    ['entry_rows_first', false, false],
   ]);
 });
 
