@@ -77,11 +77,22 @@ export interface BatchLimits {
   /** Postings that may wait for their batch. One more is refused with LedgerBusy. */
   readonly waiting: number;
   readonly batchesInFlight: number;
+  /** Beside a batch in flight, another leaves at once with this many postings, and otherwise after `besideMs`. */
+  readonly beside: number;
   /** A connection that is silent for longer is considered lost. */
   readonly answerWithinMs: number;
 }
 
-const defaultLimits: BatchLimits = { batchSize: 500, waiting: 10_000, batchesInFlight: 2, answerWithinMs: 15_000 };
+const defaultLimits: BatchLimits = {
+  batchSize: 500,
+  waiting: 10_000,
+  batchesInFlight: 2,
+  beside: 100,
+  answerWithinMs: 15_000,
+};
+
+/** Longer than a batch takes, unless it waits for an account that somebody holds: others are not to wait with it. */
+const besideMs = 25;
 
 /** Collisions succeed on retry: serialization failure, deadlock, a key that another batch has just written. */
 const transientCodes = new Set(['40001', '40P01', '23505']);
@@ -119,9 +130,10 @@ export interface BatcherOptions {
 }
 
 /**
- * While a batch commits, arriving postings gather into the next one. There is no timer: a posting that finds a free
- * slot leaves at the end of this turn of the event loop, together with those that arrived in the same turn. When the
- * last two batches were lone postings, one that finds the ledger idle leaves at once.
+ * While a batch commits, arriving postings gather into the next one. A posting that finds the ledger idle leaves at the
+ * end of this turn of the event loop, together with those that arrived in the same turn, and at once when the last two
+ * batches were lone postings. A batch costs the database as much as twenty postings, whatever its size, so only a large
+ * one leaves beside another that has just begun.
  */
 export function createBatcher(options: BatcherOptions): Batcher {
   const { pool, logger, known, limits: given, onBatch, onEvents } = options;
@@ -130,6 +142,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
   let inFlight = 0;
   let leaving = 0;
   let scheduled = false;
+  let patience: NodeJS.Timeout | undefined;
   /** How many batches in a row were one posting. */
   let loneInARow = 0;
   let stopped = false;
@@ -137,6 +150,10 @@ export function createBatcher(options: BatcherOptions): Batcher {
 
   function schedule(): void {
     if (scheduled || waiting.length === 0 || inFlight >= limits.batchesInFlight) return;
+    if (inFlight > 0 && waiting.length < limits.beside) {
+      patience ??= setTimeout(leaveBeside, besideMs);
+      return;
+    }
     if (inFlight === 0 && loneInARow >= 2) {
       leave();
       return;
@@ -149,7 +166,14 @@ export function createBatcher(options: BatcherOptions): Batcher {
     });
   }
 
+  function leaveBeside(): void {
+    patience = undefined;
+    if (!scheduled && waiting.length > 0 && inFlight < limits.batchesInFlight) leave();
+  }
+
   function leave(): void {
+    clearTimeout(patience);
+    patience = undefined;
     const batch = takeBatch();
     inFlight++;
     leaving += batch.length;

@@ -1,8 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/kernel/db/database.ts';
 import { OutcomeUnknown } from '../../../src/kernel/db/errors.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { userAccount } from '../../../src/ledger/account-id.ts';
 import { spendableBalances } from '../../../src/ledger/balances.ts';
 import { LedgerBusy, LedgerUnavailable } from '../../../src/ledger/errors.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
@@ -49,6 +50,19 @@ describe('the batcher', () => {
     expect(sizes.toSorted()).toEqual([1, 1, 1, 2, 3]);
     expect(await spendable(ada)).toBe(9_992n);
     await quick.stop();
+  });
+
+  it('lets nobody wait for a batch that waits for an account that somebody holds', async () => {
+    const [ada, bob] = await twoFunded();
+    const [cleo, dan] = await twoFunded();
+    const waiting = await db.transaction(async (tx) => {
+      await tx.query('SELECT FROM ledger.accounts WHERE id = $1 FOR UPDATE', [userAccount(ada, 'USDC')]);
+      const posting = ledger.post(transfer(ada, bob, 1n));
+      await setImmediate();
+      expect((await ledger.post(transfer(cleo, dan, 1n))).outcome).toBe('posted');
+      return { posting };
+    });
+    expect((await waiting.posting).outcome).toBe('posted');
   });
 
   it('is busy while many wait, and no longer', async () => {
