@@ -1,4 +1,4 @@
-import type { Queryable, Transaction } from '../kernel/db/database.ts';
+import type { Transaction } from '../kernel/db/database.ts';
 import { newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 import { knownCodes } from './account-id.ts';
 import { asEarlier, type EarlierPosting } from './post-batch.ts';
@@ -44,36 +44,22 @@ interface EventRow extends Omit<LedgerEvent, 'id' | 'posting'> {
   readonly posting: EarlierPosting | null;
 }
 
-/** An event whose posting is in an asset that only a newer release knows waits for that release. */
-const canBeTold = `(e.posting_id IS NULL OR EXISTS (
-  SELECT FROM ledger.postings p
-   WHERE p.id = e.posting_id AND p.posted_at = e.created_at AND p.asset = ANY ('{${knownCodes.assets}}'::bigint[])))`;
-
 /**
  * Removes waiting events, oldest first, and returns them: only the transaction that commits has them. Events that
- * another transaction is taking are skipped.
+ * another transaction is taking are skipped. With `since`, events that are older are not looked for: what was removed
+ * stays in the index for a while, and need not be read again.
  */
-export async function takeEvents(tx: Transaction, most: number): Promise<LedgerEvent[]> {
-  const { rows } = await tx.query<EventRow>(
-    `WITH taken AS (
-       DELETE FROM ledger.events WHERE id = ANY (ARRAY(
-         SELECT e.id FROM ledger.events e WHERE ${canBeTold} ORDER BY e.id LIMIT $1 FOR UPDATE SKIP LOCKED))
-       RETURNING *)
-     SELECT id, account_id, type, created_at, data,
-            CASE WHEN posting_id IS NOT NULL THEN ledger.describe(0, posting_id, created_at) END AS posting
-       FROM taken ORDER BY id`,
-    [most],
-  );
+export async function takeEvents(tx: Transaction, most: number, since = new Date(0)): Promise<LedgerEvent[]> {
+  const { rows } = await tx.query<EventRow>('SELECT * FROM ledger.take_events($1, $2, $3)', [
+    most,
+    since.getTime().toString(16).padStart(12, '0').padEnd(32, '0'),
+    knownCodes.assets,
+  ]);
   return rows.map((row) => ({
     ...row,
     id: toTypeId('evt', row.id),
     posting: row.posting === null ? undefined : asEarlier(row.posting),
   }));
-}
-
-export async function eventsWait(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query(`SELECT FROM ledger.events e WHERE ${canBeTold} LIMIT 1`);
-  return rows.length > 0;
 }
 
 /**

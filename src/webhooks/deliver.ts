@@ -11,7 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { attemptDelivery } from './attempt.ts';
 import { claimDeliveries, closeDeliveries, type DueWebhook, findDueWebhooks, releaseClaims } from './claim.ts';
 import { createCourier } from './courier.ts';
-import { fanOut } from './fan-out.ts';
+import { createSearch, fanOut } from './fan-out.ts';
 import { createRecorder, recordResults } from './recorder.ts';
 import type { RetrySeconds } from './retry-plan.ts';
 
@@ -71,6 +71,7 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
     clock: monotonicClock,
   });
 
+  const search = createSearch();
   const fanning = startLoop({
     logger,
     fields: {},
@@ -78,11 +79,12 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
     rest: { wakes, topic: 'events' },
     paceMs: fanOutPaceMs,
     async run() {
-      const { deliveries, took, more } = await fanOut(db, events);
+      const { deliveries, newest, more } = await fanOut(db, events, search.since);
+      search.found(newest);
       if (deliveries > 0) claims.wake();
       if (more) return 0;
       // A process that is killed after its commit notifies nobody.
-      return took ? fanOutPaceMs : Math.min(wakes.restMs(fanOutPaceMs), longestRestMs);
+      return newest !== undefined ? fanOutPaceMs : Math.min(wakes.restMs(fanOutPaceMs), longestRestMs);
     },
   });
 

@@ -2,7 +2,7 @@ import { namesOf } from '../accounts/find-account.ts';
 import type { Database, Transaction } from '../kernel/db/database.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import type { EventType } from '../ledger/event-types.ts';
-import { eventsWait, type LedgerEvent, takeEvents } from '../ledger/events.ts';
+import { type LedgerEvent, takeEvents } from '../ledger/events.ts';
 import { buildBody } from './payload.ts';
 
 /** Bounds the events in memory and in one commit. */
@@ -12,14 +12,34 @@ const eventsPerCommit = 500;
  * Turns events into deliveries, one per subscribed webhook. One commit deletes the event and inserts its deliveries, so each
  * event is fanned out exactly once, even with several processes or a crash.
  */
-export async function fanOut(db: Database, types: readonly EventType[]) {
-  // Most polls find nothing, and this query is cheaper than an empty transaction.
-  if (!(await eventsWait(db))) return { deliveries: 0, took: false, more: false };
+export async function fanOut(db: Database, types: readonly EventType[], since?: Date) {
   return db.transaction(async (tx) => {
-    const events = await takeEvents(tx, eventsPerCommit);
+    const events = await takeEvents(tx, eventsPerCommit, since);
     const deliveries = await insertDeliveries(tx, events, types);
-    return { deliveries, took: true, more: events.length === eventsPerCommit };
+    return { deliveries, newest: events.at(-1)?.createdAt, more: events.length === eventsPerCommit };
   });
+}
+
+/** Longer than nearly every commit takes after its event got its time. */
+const lateMs = 10_000;
+const looksBetween = 50;
+
+/**
+ * From when on the next look searches. While there are always new events, those before have been taken; only every
+ * fiftieth look, and one after a look that found nothing, searches everything for what was committed late.
+ */
+export function createSearch() {
+  let since: Date | undefined;
+  let looks = 0;
+  return {
+    get since() {
+      return looks % looksBetween === 0 ? undefined : since;
+    },
+    found(newest: Date | undefined): void {
+      looks++;
+      since = newest && new Date(newest.getTime() - lateMs);
+    },
+  };
 }
 
 interface Subscriber {
