@@ -77,7 +77,7 @@ export async function listArchives(db: Queryable): Promise<readonly ArchivedMont
 }
 
 /** The end of the last archived month; undefined while everything is in the database. */
-export async function archivedUntil(db: Queryable): Promise<Date | undefined> {
+async function archivedUntil(db: Queryable): Promise<Date | undefined> {
   const { rows } = await db.query<{ until: Date | null }>('SELECT max(to_at) AS until FROM ledger.archives');
   return rows[0]?.until ?? undefined;
 }
