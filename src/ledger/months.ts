@@ -75,9 +75,3 @@ export async function listArchives(db: Queryable): Promise<readonly ArchivedMont
   );
   return rows;
 }
-
-/** The end of the last archived month; undefined while everything is in the database. */
-async function archivedUntil(db: Queryable): Promise<Date | undefined> {
-  const { rows } = await db.query<{ until: Date | null }>('SELECT max(to_at) AS until FROM ledger.archives');
-  return rows[0]?.until ?? undefined;
-}
