@@ -19,7 +19,7 @@ export interface Ledger {
    * from here to the commit. A refused posting writes nothing; the caller decides whether to go on.
    */
   postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]>;
-  /** Whether many requests wait for their postings, so that work without anyone waiting should step back. */
+  /** Whether several requests wait for their postings, so that work without anyone waiting should step back. */
   readonly isBusy: boolean;
   /** Accepts no more postings, and returns when all accepted ones are answered. */
   stop(): Promise<void>;
@@ -31,8 +31,8 @@ export interface Ledger {
  */
 export const postingLimits = { statementMs: 12_000, lockMs: 12_000 } as const;
 
-/** A service that has time to spare answers sooner than this many can gather. */
-const busyFrom = 16;
+/** A lone caller after another is no reason to step back. */
+const busyFrom = 2;
 
 export interface LedgerOptions {
   /**
