@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Queryable } from '../kernel/db/database.ts';
 import { amountOf } from '../money/amount.ts';
 import { type AccountId, assetOfAccount, inSlot, isFeeAccount, slotCount, slotsOf } from './account-id.ts';
-import type { Posting } from './posting.ts';
+import type { Entry, Posting } from './posting.ts';
 
 /**
  * The slot of the house's account for fees that a batch credits. By chance, so that the batches of any number of
@@ -17,7 +17,9 @@ export function anySlot(): number {
  * when nothing is taken. Nothing is locked yet: fees that others gather meanwhile are refused here, and are there.
  */
 export async function gatherFees(db: Queryable, postings: readonly Posting[]): Promise<Posting[]> {
-  const accounts = [...new Set(postings.flatMap(takenFrom))];
+  const accounts = [
+    ...new Set(postings.flatMap(({ entries }) => entries.filter(isTaken).map(({ account }) => account))),
+  ];
   if (accounts.length === 0) return [];
   const { rows } = await db.query<{ id: bigint; balance: bigint }>(
     'SELECT id, balance FROM ledger.accounts WHERE id = ANY ($1) AND balance > 0',
@@ -36,10 +38,10 @@ export async function gatherFees(db: Queryable, postings: readonly Posting[]): P
   });
 }
 
-export function takesFees(posting: Posting): boolean {
-  return takenFrom(posting).length > 0;
+export function takesFees({ entries }: Posting): boolean {
+  return entries.some(isTaken);
 }
 
-function takenFrom({ entries }: Posting): AccountId[] {
-  return entries.filter(({ account, atomic }) => atomic < 0n && isFeeAccount(account)).map(({ account }) => account);
+function isTaken({ account, atomic }: Entry): boolean {
+  return atomic < 0n && isFeeAccount(account);
 }

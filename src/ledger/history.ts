@@ -60,16 +60,6 @@ interface GatheredRow extends EntryRow {
   readonly gatheredChange: bigint | null;
 }
 
-/** The columns of an EntryRow, from entries `e` and postings `p`. */
-export const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 1000000)::bigint AS at_us,
-  e.amount AS change, e.balance_after, p.id AS posting_id, p.type, p.sender_id, p.recipient_id, p.asset::integer, p.amount, p.fee,
-  p.description, p.reference, p.details`;
-
-/** SQL: whether a posting is that of an entry. The time tells PostgreSQL which partition to look at. */
-export function isOf(posting: string, entry: string): string {
-  return `${posting}.id = ${entry}.posting_id AND ${posting}.posted_at = ${entry}.posted_at`;
-}
-
 /**
  * The history of an owner's accounts, newest first. The cursor is a point in time that no later posting can precede, so
  * pages neither skip nor repeat entries while new ones arrive. Accounts that only a newer release knows are left out.

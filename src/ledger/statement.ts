@@ -2,7 +2,7 @@ import { onlyRow, type Queryable } from '../kernel/db/database.ts';
 import { type Amount, add, amountOf } from '../money/amount.ts';
 import { type AccountId, assetOfAccount } from './account-id.ts';
 import { gatherByHour, type StatementChunk } from './gather-by-hour.ts';
-import { type EntryRow, entryColumns, type HistoryEntry, isOf, toEntry, toMoment } from './history.ts';
+import { type EntryRow, type HistoryEntry, toEntry, toMoment } from './history.ts';
 
 export interface StatementQuery {
   readonly account: AccountId;
@@ -106,6 +106,11 @@ interface Stretch {
   readonly untilUs: bigint;
 }
 
+/** The columns of an EntryRow, from entries `e` and postings `p`. */
+const entryColumns = `e.account_id, (extract(epoch FROM e.posted_at) * 1000000)::bigint AS at_us,
+  e.amount AS change, e.balance_after, p.id AS posting_id, p.type, p.sender_id, p.recipient_id, p.asset::integer, p.amount, p.fee,
+  p.description, p.reference, p.details`;
+
 async function readEntries(
   db: Queryable,
   { account, from, afterUs, untilUs, limit }: Stretch & { readonly from: Date; readonly limit: number },
@@ -116,7 +121,7 @@ async function readEntries(
               WHERE account_id = $1 AND posted_at > $2 AND posted_at <= $3
                 AND $5 >= (SELECT ledger.archived_until())
               ORDER BY posted_at LIMIT $4) e
-       JOIN ledger.postings p ON ${isOf('p', 'e')}
+       JOIN ledger.postings p ON p.id = e.posting_id AND p.posted_at = e.posted_at
       ORDER BY e.posted_at`,
     [account, toMoment(afterUs), toMoment(untilUs), limit, from],
   );
