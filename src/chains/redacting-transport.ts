@@ -1,4 +1,5 @@
 import { type HttpTransport, http } from 'viem';
+import { askProvider } from '../kernel/outgoing/ask-provider.ts';
 
 /** Shorter parts such as `v2` or `eth` are no secret, and removing them would leave holes in every text. */
 const leastSecret = 6;
@@ -46,7 +47,7 @@ function literally(text: string): string {
  */
 export function redactingHttp(url: string, timeoutMs: number): HttpTransport {
   // The fallback transport over all nodes decides about retries.
-  const transport = http(url, { timeout: timeoutMs, retryCount: 0 });
+  const transport = http(url, { timeout: timeoutMs, retryCount: 0, fetchFn: createFetch(timeoutMs) });
   const hide = hideSecretsOf(url);
   return ((parameters) => {
     const inner = transport(parameters);
@@ -61,6 +62,27 @@ export function redactingHttp(url: string, timeoutMs: number): HttpTransport {
       },
     };
   }) as HttpTransport;
+}
+
+/** As much as viem itself would read. */
+const mostBytes = 10_485_760;
+
+/** viem's time limit ends with the headers. A node that stalls in the middle of its answer would be waited for much longer. */
+function createFetch(timeoutMs: number): typeof fetch {
+  return async (address, { headers, body } = {}) => {
+    const reply = await askProvider(String(address), {
+      method: 'POST',
+      headers: headers as Record<string, string>,
+      body: String(body),
+      timeoutMs,
+      mostBytes,
+    });
+    const text = await reply.text();
+    return new Response(text, {
+      status: reply.status,
+      headers: { 'content-type': reply.header('content-type') ?? '' },
+    });
+  };
 }
 
 /** The fields of an error that viem or the node fills. Request and caller stay as they are. */

@@ -151,7 +151,7 @@ describe('what is no answer', () => {
     [
       'another place',
       (request, response) => void response.writeHead(307, { location: `${request.url}&again=yes` }).end(),
-      /does not answer/,
+      /answers 307/,
     ],
     ['a lost connection', (request) => void request.socket.destroy(), /does not answer/],
     [

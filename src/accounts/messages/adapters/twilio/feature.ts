@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Feature } from '../../../../kernel/feature.ts';
+import { askProvider } from '../../../../kernel/outgoing/ask-provider.ts';
 import { defineSettings, missing } from '../../../../kernel/settings.ts';
 import type { Notifier } from '../../notifier.ts';
 
@@ -12,6 +13,16 @@ interface TwilioOptions {
 }
 
 const timeoutMs = 10_000;
+const mostBytes = 100_000;
+
+/** Of an error in Twilio's JSON. */
+function codeIn(text: string): number | undefined {
+  try {
+    return (JSON.parse(text) as { code?: number }).code;
+  } catch {
+    return undefined;
+  }
+}
 
 export function createTwilioSms({
   accountSid,
@@ -23,16 +34,16 @@ export function createTwilioSms({
   const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}`;
   return {
     async send({ to, text }) {
-      const response = await fetch(url, {
+      const reply = await askProvider(url, {
         method: 'POST',
-        headers: { authorization },
-        body: new URLSearchParams({ To: to, From: from, Body: text }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
+        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' },
+        body: new URLSearchParams({ To: to, From: from, Body: text }).toString(),
+        timeoutMs,
+        mostBytes,
       });
-      if (response.ok) return;
-      const { code } = (await response.json().catch(() => ({}))) as { code?: number };
-      throw new Error(`Twilio refused the message: status ${response.status}, code ${code ?? 'none'}`);
+      if (reply.status >= 200 && reply.status < 300) return reply.drop();
+      const said = await reply.text().catch(() => '');
+      throw new Error(`Twilio refused the message: status ${reply.status}, code ${codeIn(said) ?? 'none'}`);
     },
   };
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import { z } from 'zod';
 import type { Queryable } from '../../../../kernel/db/database.ts';
+import { askProvider, type ProviderReply, ProviderTrouble } from '../../../../kernel/outgoing/ask-provider.ts';
 import type { Attestation, Attestations } from '../../attestations.ts';
 
 /** 20 requests a second for all instances together. Circle blocks clients above 35. */
@@ -46,6 +47,8 @@ const notAsked: Attestation = { state: 'not_asked', lookAgainInMs: 2_000 };
 /** An answer has a few hundred bytes per message. */
 const mostBytes = 1_000_000;
 
+const headers = { accept: 'application/json' };
+
 const hex = z.string().regex(/^0x([0-9a-fA-F]{2})*$/) as unknown as z.ZodType<Hex>;
 
 const answer = z.object({
@@ -68,14 +71,13 @@ export function createIris({ db, url, timeoutMs = 5_000 }: IrisParts): Attestati
       if (inMs === undefined) return notAsked;
       await sleep(inMs);
       if (performance.now() - began > inMs + mostLateMs) return notAsked;
-      const response = await fetch(new URL(`/v2/messages/${domain}?transactionHash=${txHash}`, url), {
-        headers: { accept: 'application/json' },
-        redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
-      }).catch(() => {
-        throw new AttestationTrouble('the attestation service does not answer');
-      });
-      return readAnswer(db, response);
+      try {
+        const address = new URL(`/v2/messages/${domain}?transactionHash=${txHash}`, url);
+        return await readAnswer(db, await askProvider(address, { headers, timeoutMs, mostBytes }));
+      } catch (error) {
+        if (!(error instanceof ProviderTrouble)) throw error;
+        throw new AttestationTrouble(`the attestation service ${error.message}`);
+      }
     },
   };
 }
@@ -90,18 +92,17 @@ class AttestationTrouble extends Error {
   }
 }
 
-async function readAnswer(db: Queryable, response: Response): Promise<Attestation> {
-  if (response.status === 429) {
-    // The body is not read: it may be endless.
-    await response.body?.cancel().catch(() => {});
-    const seconds = Number(response.headers.get('retry-after'));
+async function readAnswer(db: Queryable, reply: ProviderReply): Promise<Attestation> {
+  if (reply.status === 429) {
+    reply.drop();
+    const seconds = Number(reply.header('retry-after'));
     const waitMs = seconds > 0 ? Math.min(seconds * 1_000, punishedMs) : punishedMs;
     await pauseRequests(db, waitMs);
     throw new AttestationTrouble('the attestation service was asked too often', waitMs);
   }
-  const text = await readText(response);
-  if (response.status === 404) return { state: 'unknown' };
-  if (response.status !== 200) throw new AttestationTrouble(`the attestation service answers ${response.status}`);
+  const text = await reply.text();
+  if (reply.status === 404) return { state: 'unknown' };
+  if (reply.status !== 200) throw new AttestationTrouble(`the attestation service answers ${reply.status}`);
   const parsed = answer.safeParse(fromJson(text));
   if (!parsed.success) throw new AttestationTrouble('the attestation service sent an unreadable answer');
   const { messages } = parsed.data;
@@ -120,23 +121,6 @@ function describePending(reason: string | null | undefined): string {
     .replaceAll(/[^\w ]/g, '')
     .slice(0, 60)
     .replaceAll('_', ' ');
-}
-
-async function readText({ body }: Response): Promise<string> {
-  if (body === null) return '';
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-      length += chunk.length;
-      if (length > mostBytes) throw new AttestationTrouble('the attestation service answers without end');
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (error instanceof AttestationTrouble) throw error;
-    throw new AttestationTrouble('the attestation service stopped in the middle of its answer');
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function fromJson(text: string): unknown {

@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto
 import { z } from 'zod';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { parseJsonBody } from '../../../../kernel/http/parse-body.ts';
+import { askProvider, type ProviderReply } from '../../../../kernel/outgoing/ask-provider.ts';
 import { isPublicAddress } from '../../../../kernel/outgoing/public-address.ts';
 import { toDecimalText } from '../../../../money/amount.ts';
 import type { Asset, ChainId } from '../../../../money/catalogue.ts';
@@ -155,20 +156,20 @@ async function openSession(options: CoinbaseOptions, purchase: Purchase): Promis
   const { url, keyId, key, clock, timeoutMs = 10_000 } = options;
   const address = new URL(sessionsPath, url);
   const token = bearerToken({ keyId, key, method: 'POST', host: address.host, path: sessionsPath, nowMs: clock.now() });
-  const response = await fetch(address, {
+  const reply = await askProvider(address, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(describe(purchase)),
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
+    timeoutMs,
+    mostBytes,
   }).catch(() => {
     throw new OnRampTrouble('Coinbase does not answer');
   });
-  if (!response.ok) {
-    await response.body?.cancel().catch(() => {});
-    throw new OnRampTrouble(`Coinbase answered with status ${response.status}`);
+  if (reply.status < 200 || reply.status > 299) {
+    reply.drop();
+    throw new OnRampTrouble(`Coinbase answered with status ${reply.status}`);
   }
-  const parsed = answer.safeParse(await readJson(response));
+  const parsed = answer.safeParse(await readJson(reply));
   if (!parsed.success) throw new OnRampTrouble('Coinbase sent an unexpected response');
   const { onrampUrl } = parsed.data.session;
   // A forged URL could collect people's card data.
@@ -190,16 +191,9 @@ function describe({ reference, amount, chain, address, returnUrl, clientIp }: Pu
   };
 }
 
-async function readJson({ body }: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+async function readJson(reply: ProviderReply): Promise<unknown> {
   try {
-    for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
-      length += chunk.length;
-      if (length > mostBytes) return undefined;
-      chunks.push(chunk);
-    }
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(await reply.text());
   } catch {
     return undefined;
   }
