@@ -7,6 +7,7 @@ import { features } from '../../src/app/features.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { defineRoute } from '../../src/kernel/http/define-route.ts';
 import { page as pageOf, pageQuery } from '../../src/kernel/http/list-route.ts';
+import { closeServer } from '../../src/kernel/http/listen.ts';
 import { describeRoutes } from '../../src/kernel/http/openapi-route.ts';
 import { defineErrors } from '../../src/kernel/http/problem.ts';
 import { createServer } from '../../src/kernel/http/server.ts';
@@ -105,7 +106,8 @@ describeInBrowser('the pages in a browser', (openPage) => {
   });
 
   afterAll(async () => {
-    await app?.close();
+    // A browser opens connections ahead of its requests, and `app.close()` alone waits for those without an end.
+    if (app !== undefined) await closeServer(app);
   });
 
   const open = (path: string, options: BrowserContextOptions) => openPage(`${origin}${path}`, options);
