@@ -7,50 +7,119 @@ import type { ChainStep, StepName } from './chain-step.ts';
 import { hasUnexplainedTransactions } from './unknown-calls.ts';
 
 /** A payment by authorization, and the account to credit. */
-interface PaidClaim {
+export interface PaidClaim {
   readonly claimId: string;
   readonly account: AccountId;
+  /** Which account it is depends on this. */
+  readonly isWrittenOff: boolean;
 }
 
-/**
- * Finds the claim that an arrival pays, by its authorization and amount, no matter who submitted it. A claim that was written off is income
- * when it is paid after all.
- */
+/** Finds the claim that an arrival pays, by its authorization and amount, no matter who submitted it. */
 async function findPaidClaim(db: Queryable, arrival: HouseArrival): Promise<PaidClaim | undefined> {
-  const { chain, asset, atomic, address, proofs } = arrival;
-  for (const proof of proofs) {
-    const [kind, token, payer, nonce] = proof.split(':');
-    if (kind !== 'eip3009') continue;
-    const { rows } = await db.query<{ id: string; writtenOff: boolean }>(
-      `SELECT id, written_off_at IS NOT NULL AS written_off FROM payment_claims
-        WHERE chain = $1 AND token = $2 AND payer = $3 AND nonce = $4 AND asset = $5 AND atomic = $6 AND pay_to = $7
-          AND arrived_at IS NULL`,
-      [chain, token, payer, nonce, asset, atomic, address.toLowerCase()],
-    );
-    const [found] = rows;
-    if (found === undefined) continue;
-    return { claimId: found.id, account: houseAccount(found.writtenOff ? 'fees' : 'receivables', asset, chain) };
+  return (await findPaidClaims(db, arrival.chain, [arrival]))[0];
+}
+
+/** Whether what its receipt proves may name a claim. */
+export function mayPayClaim({ proofs }: Pick<HouseArrival, 'proofs'>): boolean {
+  return proofs.some(isAuthorization);
+}
+
+const isAuthorization = (proof: string) => proof.startsWith('eip3009:');
+
+/** For each arrival the claim that it pays, if any. A claim that was written off is income when it is paid after all. */
+export async function findPaidClaims(
+  db: Queryable,
+  chain: ChainId,
+  arrivals: readonly Pick<HouseArrival, 'asset' | 'atomic' | 'address' | 'proofs'>[],
+): Promise<readonly (PaidClaim | undefined)[]> {
+  const named = arrivals.flatMap(({ asset, atomic, address, proofs }, place) =>
+    proofs.filter(isAuthorization).map((proof) => {
+      const [, token, payer, nonce] = proof.split(':');
+      return { place, token, payer, nonce, asset, atomic, payTo: address.toLowerCase() };
+    }),
+  );
+  const found: (PaidClaim | undefined)[] = arrivals.map(() => undefined);
+  if (named.length === 0) return found;
+  const { rows } = await db.query<{ place: number; id: string; writtenOff: boolean }>(
+    `SELECT DISTINCT ON (g.place) g.place, c.id, c.written_off_at IS NOT NULL AS written_off
+       FROM unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::numeric[], $8::text[])
+            WITH ORDINALITY g (place, token, payer, nonce, asset, atomic, pay_to, nth)
+      CROSS JOIN LATERAL (
+        SELECT id, written_off_at FROM payment_claims
+         WHERE chain = $1 AND token = g.token AND payer = g.payer AND nonce = g.nonce AND asset = g.asset
+           AND atomic = g.atomic AND pay_to = g.pay_to AND arrived_at IS NULL LIMIT 1) c
+      ORDER BY g.place, g.nth`,
+    [
+      chain,
+      named.map(({ place }) => place),
+      named.map(({ token }) => token),
+      named.map(({ payer }) => payer),
+      named.map(({ nonce }) => nonce),
+      named.map(({ asset }) => asset),
+      named.map(({ atomic }) => atomic),
+      named.map(({ payTo }) => payTo),
+    ],
+  );
+  for (const { place, id, writtenOff } of rows) {
+    const asset = arrivals[place]?.asset;
+    if (asset === undefined) continue;
+    const account = houseAccount(writtenOff ? 'fees' : 'receivables', asset, chain);
+    found[place] = { claimId: id, account, isWrittenOff: writtenOff };
   }
-  return undefined;
+  return found;
 }
 
 /** Marks the claim as paid in the commit that posts it, and reduces the payer's debt. */
 export async function notePaid(
   tx: Transaction,
-  { claimId, account }: PaidClaim,
+  paid: PaidClaim,
   { txHash }: Pick<HouseArrival, 'txHash'>,
 ): Promise<void> {
-  const ofClaim = `(p.chain, p.token, p.address) = (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = $1)`;
-  await tx.query(`SELECT FROM payers p WHERE ${ofClaim} FOR UPDATE`, [claimId]);
-  const { rows } = await tx.query<{ atomic: bigint; lowersDebt: boolean }>(
-    `UPDATE payment_claims SET arrived_at = clock_timestamp(), tx_hash = $2, arrival_account = $3, lapsed_at = NULL
-      WHERE id = $1 AND arrived_at IS NULL RETURNING atomic, written_off_at IS NOT NULL OR clears_debt AS lowers_debt`,
-    [claimId, txHash, account],
+  if ((await notePaidTogether(tx, [{ ...paid, txHash }])) === 0)
+    throw new Error(`payment ${paid.claimId} has arrived twice, or was written off meanwhile`);
+}
+
+/**
+ * Returns how many claims it has marked. Those that have arrived or were written off meanwhile are left as they are. Payers are locked first and
+ * then claims, each in the one order that all transactions keep.
+ */
+export async function notePaidTogether(
+  tx: Transaction,
+  paid: readonly (PaidClaim & Pick<HouseArrival, 'txHash'>)[],
+): Promise<number> {
+  const ids = paid.map(({ claimId }) => claimId);
+  await tx.query(
+    `SELECT FROM payers p
+      WHERE (p.chain, p.token, p.address) IN (SELECT c.chain, c.token, c.payer FROM payment_claims c WHERE c.id = ANY ($1))
+      ORDER BY p.chain, p.token, p.address FOR UPDATE`,
+    [ids],
   );
-  const [paid] = rows;
-  if (paid === undefined) throw new Error(`payment ${claimId} has arrived twice`);
-  if (!paid.lowersDebt) return;
-  await tx.query(`UPDATE payers p SET debt = greatest(debt - $2, 0) WHERE ${ofClaim}`, [claimId, paid.atomic]);
+  const { rows } = await tx.query<{ id: string; lowersDebt: boolean }>(
+    `WITH held AS MATERIALIZED (
+       SELECT id FROM payment_claims WHERE id = ANY ($1) AND arrived_at IS NULL ORDER BY id FOR UPDATE)
+     UPDATE payment_claims c SET arrived_at = clock_timestamp(), tx_hash = g.tx_hash, arrival_account = g.account,
+         lapsed_at = NULL
+       FROM held JOIN unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) g (id, tx_hash, account, written_off)
+         USING (id)
+      WHERE c.id = held.id AND c.arrived_at IS NULL AND (c.written_off_at IS NOT NULL) = g.written_off
+     RETURNING c.id, c.written_off_at IS NOT NULL OR c.clears_debt AS lowers_debt`,
+    [
+      ids,
+      paid.map(({ txHash }) => txHash),
+      paid.map(({ account }) => account),
+      paid.map(({ isWrittenOff }) => isWrittenOff),
+    ],
+  );
+  const lowering = rows.filter(({ lowersDebt }) => lowersDebt).map(({ id }) => id);
+  if (lowering.length > 0) {
+    await tx.query(
+      `UPDATE payers p SET debt = greatest(p.debt - c.atomic, 0)
+         FROM (SELECT chain, token, payer, sum(atomic) AS atomic FROM payment_claims WHERE id = ANY ($1) GROUP BY 1, 2, 3) c
+        WHERE (p.chain, p.token, p.address) = (c.chain, c.token, c.payer)`,
+      [lowering],
+    );
+  }
+  return rows.length;
 }
 
 /** Tokens that arrived at a house wallet, and what their receipt proves. */

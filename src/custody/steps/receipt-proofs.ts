@@ -1,4 +1,4 @@
-import { decodeEventLog, type Hex, isAddressEqual, type Log, size, slice } from 'viem';
+import { decodeEventLog, type Hex, type Log, size, slice, toEventSelector } from 'viem';
 import { tokenAbi } from '../../chains/abi.ts';
 import { burnLayout, cctp, messageTransmitterAbi } from '../../chains/cctp.ts';
 
@@ -22,19 +22,35 @@ export function proofsOf(logs: readonly ReceiptLog[], position: number): string[
   return [authorizationBefore(logs, position), messageAfter(logs, position)].filter((proof) => proof !== undefined);
 }
 
+const authorizationUsed = toEventSelector('AuthorizationUsed(address,bytes32)');
+const transferred = toEventSelector('Transfer(address,address,uint256)');
+
+/** Read by hand: a settlement's receipt has two logs for each payment, and viem hashes the names of events for every log. */
 function authorizationBefore(logs: readonly ReceiptLog[], position: number): string | undefined {
   const [before, transfer] = [logs[position - 1], logs[position]];
-  if (before === undefined || transfer === undefined || !isAddressEqual(before.address, transfer.address))
-    return undefined;
-  const [used, moved] = [decode(tokenAbi, before), decode(tokenAbi, transfer)];
-  if (used?.eventName !== 'AuthorizationUsed' || moved?.eventName !== 'Transfer') return undefined;
-  const { authorizer, nonce } = used.args;
-  if (!isAddressEqual(authorizer, moved.args.from)) return undefined;
-  return authorizationProof(transfer.address, authorizer, nonce);
+  if (before === undefined || transfer === undefined) return undefined;
+  if (before.address.toLowerCase() !== transfer.address.toLowerCase()) return undefined;
+  const [used, moved] = [indexedOf(before, authorizationUsed), indexedOf(transfer, transferred)];
+  if (used === undefined || moved === undefined || size(transfer.data) < 32) return undefined;
+  const [authorizer, nonce] = used;
+  const [from] = moved;
+  return addressIn(authorizer) === addressIn(from)
+    ? authorizationProof(transfer.address, addressIn(authorizer), nonce)
+    : undefined;
 }
 
+/** The two indexed values of an event that has two. */
+function indexedOf({ topics }: ReceiptLog, selector: Hex): readonly [Hex, Hex] | undefined {
+  const [event, first, second, ...more] = topics;
+  if (event !== selector || first === undefined || second === undefined || more.length > 0) return undefined;
+  return size(first) === 32 && size(second) === 32 ? [first, second] : undefined;
+}
+
+const addressIn = (word: Hex): Hex => `0x${word.slice(-40).toLowerCase()}`;
+
 function messageAfter(logs: readonly ReceiptLog[], position: number): string | undefined {
-  const [transfer, next] = [logs[position], logs.slice(position + 1).find(isOfTransmitter)];
+  const transfer = logs[position];
+  const next = logs.find((log, index) => index > position && isOfTransmitter(log));
   if (transfer === undefined || next === undefined) return undefined;
   const [moved, received] = [decode(tokenAbi, transfer), decode(messageTransmitterAbi, next)];
   if (moved?.eventName !== 'Transfer' || received === undefined) return undefined;
@@ -42,8 +58,10 @@ function messageAfter(logs: readonly ReceiptLog[], position: number): string | u
   return brings(messageBody, moved.args) ? messageProof(sourceDomain, nonce) : undefined;
 }
 
+const transmitter = cctp.messageTransmitter.toLowerCase();
+
 function isOfTransmitter(log: ReceiptLog): boolean {
-  return isAddressEqual(log.address, cctp.messageTransmitter) && decode(messageTransmitterAbi, log) !== undefined;
+  return log.address.toLowerCase() === transmitter && decode(messageTransmitterAbi, log) !== undefined;
 }
 
 /**

@@ -183,11 +183,16 @@ function locate({ log, txHash, blockHash }: TransferLog, receipt: TransactionRec
   return position;
 }
 
+/** A receipt of many payments is compared log by log, and viem's comparison, which checks both addresses, is slower than all the rest. */
+function isSame(one: Address, other: Address): boolean {
+  return one === other || one.toLowerCase() === other.toLowerCase();
+}
+
 /** The sender may differ: one transaction may settle payments of several wallets. */
 function isAlike(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {
   const [signature, , recipient] = other.topics;
   return (
-    isAddressEqual(one.address, other.address) &&
+    isSame(one.address, other.address) &&
     one.data === other.data &&
     one.topics[0] === signature &&
     one.topics[2] === recipient
@@ -196,7 +201,7 @@ function isAlike(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boo
 
 function isSameLog(one: Pick<Log, 'address' | 'topics' | 'data'>, other: Log): boolean {
   return (
-    isAddressEqual(one.address, other.address) &&
+    isSame(one.address, other.address) &&
     one.data === other.data &&
     one.topics.length === other.topics.length &&
     one.topics.every((topic, index) => topic === other.topics[index])

@@ -6,6 +6,7 @@ import { type Database, onlyRow, type Queryable, type Transaction } from '../../
 import type { ChainId } from '../../money/catalogue.ts';
 import { applyOneNodeLimit } from './apply-one-node-limit.ts';
 import { type CreditParts, creditWithin } from './credit-deposits.ts';
+import { groupForCommits, receivePaymentsTogether } from './receive-payments.ts';
 import { reclaimSurplus } from './reclaim-surplus.ts';
 
 /**
@@ -18,11 +19,14 @@ export async function receiveAtHouse(
   chain: ChainId,
   transfers: readonly LocatedTransfer[],
 ): Promise<void> {
-  for (const transfer of transfers) {
-    await parts.db.transaction(async (tx) => {
-      const [believed] = await applyOneNodeLimit(tx, chain, [{ ...transfer, accountId: null }], parts);
-      if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
-    });
+  for (const some of groupForCommits(transfers)) {
+    const others = await receivePaymentsTogether(parts, chain, some);
+    for (const transfer of others) {
+      await parts.db.transaction(async (tx) => {
+        const [believed] = await applyOneNodeLimit(tx, chain, [{ ...transfer, accountId: null }], parts);
+        if (believed !== undefined) await receiveWithin(tx, parts, chain, believed);
+      });
+    }
   }
 }
 

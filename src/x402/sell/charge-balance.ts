@@ -4,31 +4,41 @@ import type { Caller } from '../../kernel/http/define-route.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { postingRefusal } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Outcome, Posting } from '../../ledger/posting.ts';
+import type { Authority, Outcome, Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import type { Payment } from '../../policies/consent.ts';
 
 /** The ledger type. The history groups these by hour (`src/ledger/history.ts`). */
 const chargeType = 'nano';
 
 export interface Charge {
   readonly caller: Caller;
+  readonly authority: Authority;
   readonly amount: Amount;
   /** Shown in the history. */
   readonly resource: string;
 }
 
-export function chargePosting({ caller, amount, resource }: Charge): Posting {
+export function chargePosting({ caller, authority, amount, resource }: Charge): Posting {
   return {
     type: chargeType,
     amount,
     senderId: caller.accountId,
     keyId: caller.keyId,
+    authority,
     description: resource,
     entries: [
       { account: userAccount(caller.accountId, amount.asset), atomic: -amount.atomic },
       { account: houseAccount('fees', amount.asset), atomic: amount.atomic },
     ],
   };
+}
+
+/** Calls of our own endpoints are paid to the host that people know us by. */
+export function paymentForOwnCall(price: Amount, publicUrl: string): Payment {
+  const { host } = new URL(publicUrl);
+  return { operation: 'call', amount: price, counterparty: { kind: 'endpoint', host }, chains: [homeChain] };
 }
 
 /** False when the balance is too low. */
@@ -43,10 +53,11 @@ export async function chargeWithin(tx: Transaction, ledger: Ledger, charge: Char
   return isCharged(outcome);
 }
 
-function isCharged({ outcome }: Outcome): boolean {
+function isCharged(result: Outcome): boolean {
+  const { outcome } = result;
   if (outcome === 'posted') return true;
   if (outcome === 'insufficient_balance' || outcome === 'unknown_account') return false;
-  throw postingRefusal(outcome, 'a charge');
+  throw postingRefusal(result, 'a charge');
 }
 
 /** The order of the input's fields does not matter. */

@@ -18,7 +18,7 @@ import type { SellingParts } from './sale.ts';
 import { createCallServer } from './serve-calls.ts';
 import { createOverdueCheck, forgetAnswers, startSettling } from './settle-payments.ts';
 
-type SameAsSelling = 'db' | 'ledger' | 'once' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
+type SameAsSelling = 'db' | 'ledger' | 'once' | 'consent' | 'screening' | 'clock' | 'checkpoint' | 'publicUrl';
 
 interface NanoServing extends Pick<SellingParts, SameAsSelling>, Pick<PaymentReceiverParts, 'networks'> {
   readonly outgoing: Outgoing;

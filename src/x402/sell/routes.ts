@@ -3,8 +3,10 @@ import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route, type RouteRequest } from '../../kernel/http/define-route.ts';
 import { validate } from '../../kernel/http/validate.ts';
+import { balanceErrors } from '../../ledger/balance-errors.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { chains } from '../../money/catalogue.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
 import { headerNames } from '../wire/header.ts';
 import { networkName } from '../wire/messages.ts';
@@ -186,6 +188,9 @@ function statusRoute(parts: SellingParts): Route {
   );
 }
 
+/** With a key. A balance that is too low gets the price, as a request without a key does. */
+const ofTheKey = paymentRefusals.filter((error) => error !== balanceErrors.insufficient_balance);
+
 function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof createSales>): Route {
   const { id, path, summary, price, input, example, answer, answerExample } = call;
   return defineRoute(
@@ -214,6 +219,7 @@ function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof crea
         nanoErrors.invalid_payload,
         nanoErrors.invalid_x402_version,
         nanoErrors.payment_identifier_conflict,
+        ...ofTheKey,
         ...(id === 'nanoSearch' ? Object.values(shoppingErrors) : []),
       ],
     },

@@ -6,6 +6,7 @@ import { holderOf } from '../../kernel/http/holder.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Consent } from '../../policies/consent.ts';
 import type { Call, CallParts } from './calls.ts';
 import type { Claimed, NewClaim } from './claim-payments.ts';
 import type { Facilitator } from './facilitator.ts';
@@ -28,6 +29,7 @@ interface SellingRules {
 export interface SellingParts extends CallParts {
   readonly ledger: Ledger;
   readonly once: RunOnce;
+  readonly consent: Consent;
   readonly till: PaymentReceiver;
   readonly claim: (claim: NewClaim) => Promise<Claimed>;
   readonly serve: (call: ServedCall) => Promise<boolean>;

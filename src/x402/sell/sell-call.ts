@@ -2,7 +2,7 @@ import type { Caller, RequestCount } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findKey } from '../../ledger/idempotency.ts';
 import type { IdempotencyScope } from '../../ledger/posting.ts';
-import { type Charge, chargeBalance, chargeWithin, fingerprintOf } from './charge-balance.ts';
+import { type Charge, chargeBalance, chargeWithin, fingerprintOf, paymentForOwnCall } from './charge-balance.ts';
 import { type ReadPayment, readPayment } from './payment.ts';
 import { type CallRequest, refuse, runCall, type Sale, type SellingParts } from './sale.ts';
 import { createPaidSale } from './sell-for-payment.ts';
@@ -15,14 +15,21 @@ type KeyedRequest = CallRequest & { readonly caller: Caller };
  */
 async function sellFromBalance(parts: SellingParts, request: KeyedRequest): Promise<Sale> {
   const { call, input, caller, header } = request;
-  const charge = { caller, amount: call.price, resource: call.summary };
   const key = readKey(header);
   if (key === undefined) {
+    const charge = await chargeFor(parts, request);
     const body = await runCall(parts, request);
     return (await chargeBalance(parts.ledger, charge)) ? { status: 200, body } : refuseShort(parts, request);
   }
   const scope = { accountId: caller.accountId, key, requestHash: fingerprintOf(call.id, input) };
-  return (await findAnswer(parts, scope)) ?? sellOnce(parts, request, charge, scope);
+  return (await findAnswer(parts, scope)) ?? sellOnce(parts, request, await chargeFor(parts, request), scope);
+}
+
+/** The policies are asked before the work. */
+async function chargeFor({ consent, publicUrl }: SellingParts, { call, caller }: KeyedRequest): Promise<Charge> {
+  const { price: amount, summary: resource } = call;
+  const authority = await consent.forPayment(caller, paymentForOwnCall(amount, publicUrl()));
+  return { caller, authority, amount, resource };
 }
 
 /** Undefined when the key is new. */
