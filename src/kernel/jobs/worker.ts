@@ -10,6 +10,12 @@ import { type Lane, type RunningLane, runLane } from './run-lane.ts';
 const unlockEveryMs = 15_000;
 const usualSlots = 4;
 
+/**
+ * Every lane fetches when the minute's scheduled jobs are added. With the default of 10 seconds all of these connections
+ * would be opened and closed every minute, which was a fifth of what an idle sandbox cost in PostgreSQL.
+ */
+const keepConnectionsMs = 5 * 60_000;
+
 export interface Schedule {
   readonly handler: JobHandler;
   /** Cron notation, UTC. */
@@ -109,6 +115,7 @@ function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Po
   const pool = new pg.Pool({
     ...connectionSettings({ url, applicationName: 'paywright-worker' }),
     max: lanes.length + mostSlots + 2,
+    idleTimeoutMillis: keepConnectionsMs,
   });
   pool.on('error', (err) => {
     if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');
