@@ -1,7 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { createFailureRecorder } from '../accounts/passwords/require-password.ts';
 import type { Feature } from '../kernel/feature.ts';
+import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import { findPageView } from '../payments/invoices/invoice.ts';
 import { agentToken } from '../shopping/search/agent.ts';
+import { addAppPages } from './app/add-app-pages.ts';
+import type { SignInPageParts } from './app/sign-in-page.ts';
 import { addBuyPages, type BuyPageParts } from './buy/add-buy-pages.ts';
 import { codeBlock } from './code.ts';
 import { contentPolicy, livePolicy } from './content-policy.ts';
@@ -18,7 +22,12 @@ interface SandboxPages {
   readonly onRamp: TestCardCompany | undefined;
 }
 
-interface WebParts extends PageParts, Omit<BuyPageParts, 'context'>, Pick<PreviewPageParts, 'shops'> {
+interface WebParts
+  extends PageParts,
+    Omit<BuyPageParts, 'context'>,
+    Omit<SignInPageParts, 'context' | 'noteFailure'>,
+    Pick<PreviewPageParts, 'shops'> {
+  readonly limiter: RateLimiter;
   /** Undefined in live mode. */
   readonly sandbox: SandboxPages | undefined;
 }
@@ -32,6 +41,7 @@ export const web: Feature<{ pages: WebParts }> = {
     addPreviewPage(app, { ...parts, context, linkFor: (url) => sandbox?.linkFor(url) ?? url });
     addBuyPages(app, { ...parts, context });
     if (sandbox?.onRamp !== undefined) addOnRampPage(app, context, sandbox.onRamp);
+    addAppPages(app, { ...parts, context, noteFailure: createFailureRecorder(parts) });
     addBotPage(app, context);
     addResetPage(app, context);
   },

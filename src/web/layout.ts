@@ -12,7 +12,7 @@ export interface PageContext {
 interface Page {
   readonly title: string;
   readonly description: string;
-  readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy' | 'reset';
+  readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy' | 'reset' | 'app';
   /** Search engines must not list pages whose address is private. */
   readonly unlisted?: true;
   /** In addition to base.css. */

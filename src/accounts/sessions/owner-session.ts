@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { newId } from '../../kernel/ids/ids.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+
+/** An owner who is signed in on the pages. */
+export interface OwnerSession {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly handle: string;
+  readonly name: string;
+}
+
+export interface ListedSession {
+  readonly id: string;
+  /** The address and the browser of the sign-in. */
+  readonly address: string;
+  readonly browser: string | null;
+  readonly createdAt: Date;
+  readonly seenAt: Date;
+  /** When it ends at the latest if it is not used. */
+  readonly endsAt: Date;
+}
+
+/** SQL for the session `s`: when it ends if it is not used, 30 minutes after its last use and 12 hours after the sign-in. */
+const endSql = "least(s.seen_at + interval '30 minutes', s.created_at + interval '12 hours')";
+const isOpenSql = `s.ended_at IS NULL AND ${endSql} > clock_timestamp()`;
+
+export interface NewSession {
+  readonly accountId: bigint;
+  readonly address: string;
+  readonly browser: string | undefined;
+}
+
+/** Returns the token for the cookie, which is not stored. Some sessions that are older than a month are forgotten. */
+export async function openSession(
+  tx: Transaction,
+  secrets: Secrets,
+  { accountId, address, browser }: NewSession,
+): Promise<{ readonly id: string; readonly token: string }> {
+  const id = newId('ses');
+  const token = randomBytes(32).toString('base64url');
+  await tx.query(
+    `DELETE FROM owner_sessions WHERE id IN (
+       SELECT id FROM owner_sessions WHERE created_at < now() - interval '30 days' ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED)`,
+  );
+  await tx.query(
+    'INSERT INTO owner_sessions (id, account_id, token_hash, address, browser) VALUES ($1, $2, $3, $4, $5)',
+    [id, accountId, secrets.hash('owner-sessions', token), address, browser?.slice(0, 200) ?? null],
+  );
+  return { id, token };
+}
+
+interface FoundSession extends OwnerSession {
+  readonly isSeenNow: boolean;
+}
+
+/** Finds an open session by its token, and extends it. */
+export async function findSession(db: Queryable, secrets: Secrets, token: string): Promise<OwnerSession | undefined> {
+  const { rows } = await db.query<FoundSession>(
+    `SELECT s.id, s.account_id, a.handle, a.name, s.seen_at > clock_timestamp() - interval '1 minute' AS is_seen_now
+       FROM owner_sessions s JOIN accounts a ON a.id = s.account_id
+      WHERE s.token_hash = ANY ($1) AND ${isOpenSql} AND a.closed_at IS NULL`,
+    [secrets.hashes('owner-sessions', token)],
+  );
+  const [found] = rows;
+  if (found === undefined) return undefined;
+  const { isSeenNow, ...session } = found;
+  if (!isSeenNow) {
+    await db.query(`UPDATE owner_sessions s SET seen_at = clock_timestamp() WHERE s.id = $1 AND ${isOpenSql}`, [
+      session.id,
+    ]);
+  }
+  return session;
+}
+
+/** The open sessions, newest first. */
+export async function listSessions(
+  db: Queryable,
+  {
+    accountId,
+    cursor,
+    limit,
+  }: { readonly accountId: bigint; readonly cursor?: string | undefined; readonly limit: number },
+): Promise<ListedSession[]> {
+  const { rows } = await db.query<ListedSession>(
+    `SELECT s.id, s.address, s.browser, s.created_at, s.seen_at, ${endSql} AS ends_at FROM owner_sessions s
+      WHERE s.account_id = $1 AND ${isOpenSql} AND ($2::text IS NULL OR s.id < $2) ORDER BY s.id DESC LIMIT $3`,
+    [accountId, cursor ?? null, limit],
+  );
+  return rows;
+}
+
+/** Ends one session of the account. False when it had ended or is not the account's. */
+export async function endSession(
+  tx: Queryable,
+  { accountId, id }: { readonly accountId: bigint; readonly id: string },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE owner_sessions s SET ended_at = clock_timestamp() WHERE s.id = $1 AND s.account_id = $2 AND ${isOpenSql}`,
+    [id, accountId],
+  );
+  return rowCount === 1;
+}
+
+/** Ends every session of the account, in the commit of what asks for it. A new password does so by itself (027_owner_sessions.sql). */
+export async function endAllSessions(tx: Queryable, accountId: bigint): Promise<number> {
+  const { rowCount } = await tx.query(
+    'UPDATE owner_sessions SET ended_at = clock_timestamp() WHERE account_id = $1 AND ended_at IS NULL',
+    [accountId],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,19 @@
+import type { FastifyInstance } from 'fastify';
+import { addDevicesPage } from './devices-page.ts';
+import { addFormParser } from './forms.ts';
+import { addOverviewPage } from './overview-page.ts';
+import { addProblemPages, addSignOut, createShell } from './shell.ts';
+import { addSignInPage, type SignInPageParts } from './sign-in-page.ts';
+
+/** The owner's own pages, under /app, and signing in and out. */
+export function addAppPages(app: FastifyInstance, parts: SignInPageParts): void {
+  app.register(async (scope) => {
+    addFormParser(scope);
+    addProblemPages(scope, parts.context);
+    addSignInPage(scope, parts);
+    addSignOut(scope, parts);
+    const shell = createShell(scope, parts);
+    addOverviewPage(shell, parts);
+    addDevicesPage(shell, parts);
+  });
+}
