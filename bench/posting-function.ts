@@ -4,7 +4,7 @@ import { houseAccount, slotCount, userAccount } from '../src/ledger/account-id.t
 import { encodeBatch } from '../src/ledger/encode-batch.ts';
 import { anySlot } from '../src/ledger/fee-slots.ts';
 import { postCall } from '../src/ledger/post-batch.ts';
-import type { Posting } from '../src/ledger/posting.ts';
+import type { Authority, Posting } from '../src/ledger/posting.ts';
 import { amountOf } from '../src/money/amount.ts';
 import { cpuPerThing } from './cpu.ts';
 import { postmasterOf } from './http.ts';
@@ -17,6 +17,8 @@ export interface PostingFunctionOptions {
   readonly seconds: number;
   /** Each posts for people of its own, so that they meet at the house's accounts only. */
   readonly connections?: number;
+  /** What a sender's payments take of budgets. */
+  readonly authorityOf?: (senderId: bigint) => Authority;
 }
 
 /**
@@ -24,11 +26,11 @@ export interface PostingFunctionOptions {
  * offer on every transfer. Only the calls count, not the making of the batches, which are made beforehand.
  */
 export async function measurePostingFunction(options: PostingFunctionOptions): Promise<Measured> {
-  const { url, owners, batchSize, seconds, connections = 1 } = options;
+  const { url, owners, batchSize, seconds, connections = 1, authorityOf } = options;
   const share = Math.floor(owners.length / connections);
   const lines = await Promise.all(
     Array.from({ length: connections }, (_, index) =>
-      openLine(url, owners.slice(index * share, (index + 1) * share), batchSize),
+      openLine(url, owners.slice(index * share, (index + 1) * share), batchSize, authorityOf),
     ),
   );
   const latencies: number[] = [];
@@ -51,13 +53,21 @@ export async function measurePostingFunction(options: PostingFunctionOptions): P
 
 type Values = (string | null)[];
 
-async function openLine(url: string, owners: readonly bigint[], batchSize: number) {
+async function openLine(
+  url: string,
+  owners: readonly bigint[],
+  batchSize: number,
+  authorityOf: PostingFunctionOptions['authorityOf'],
+) {
   const client = new pg.Client({ connectionString: url });
   // What a call throws is the reason, and not the end of the connection after it.
   client.on('error', () => {});
   await client.connect();
   const make = (isKnown: () => boolean, slot: number) => {
-    const postings = Array.from({ length: batchSize }, () => randomTransfer(owners));
+    const postings = Array.from({ length: batchSize }, () => {
+      const posting = randomTransfer(owners);
+      return authorityOf ? { ...posting, authority: authorityOf(posting.senderId as bigint) } : posting;
+    });
     return encodeBatch(postings, { isKnown, slot }).values;
   };
   const post = async (batches: readonly Values[]): Promise<number[]> => {
