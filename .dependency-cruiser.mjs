@@ -8,6 +8,7 @@ const floors = [
   'ledger',
   'custody',
   'accounts',
+  'policies',
   'webhooks',
   'payments',
   'shopping',
@@ -144,7 +145,10 @@ export default {
       name: 'webhooks-tell-what-they-are-given',
       severity: 'error',
       from: { path: '^src/webhooks/', pathNot: test },
-      to: { path: '^src/(custody|accounts)/', pathNot: '^src/accounts/(find-account|audit/record|keys/on-keys-ended)' },
+      to: {
+        path: '^src/(custody|accounts)/',
+        pathNot: '^src/accounts/(find-account|errors|audit/record|keys/(on-keys-ended|place))',
+      },
     },
     {
       name: 'features-do-not-know-who-is-told',

@@ -7,6 +7,7 @@ import { attesters } from './accounts.ts';
 import type { LocalChains } from './chains/local-chains.ts';
 import { tokensOf } from './chains/tokens.ts';
 import type { SandboxSeller } from './seller/open-seller.ts';
+import { demoMerchantKey } from './shop/demo-merchant.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
 const chain = z.object({
@@ -42,6 +43,7 @@ export function chainsRoute(
   chains: LocalChains,
   { demoShop, closedShop }: SandboxShops,
   { url }: SandboxSeller,
+  merchantKey: () => Promise<string>,
 ): Route {
   return defineRoute(
     {
@@ -51,7 +53,7 @@ export function chainsRoute(
       tag: 'Sandbox',
       summary: 'List the local chains, demo shops and demo seller',
       description:
-        'Any Ethereum client or browser wallet on the sandbox machine can use `rpcUrl`; requests from other web pages are refused. `demoShop` and `closedShop` can be searched like any shop on the web; `closedShop` accepts no orders. `demoSeller` sells forecasts over x402: pay it with `POST /nano/pay`.',
+        'Any Ethereum client or browser wallet on the sandbox machine can use `rpcUrl`; requests from other web pages are refused. `demoShop` and `closedShop` can be searched like any shop on the web; `closedShop` accepts no orders. `demoShop.merchantKey` is an API key of the demo shop’s merchant: it sees the shop’s sales (`GET /shopping/sales`) and can refund them. `demoSeller` sells forecasts over x402: pay it with `POST /nano/pay`.',
       auth: 'none',
       returns: {
         200: {
@@ -59,7 +61,11 @@ export function chainsRoute(
           schema: z.object({
             chains: z.array(chain),
             attestationUrl: z.string().describe('Where what is burnt is attested, as at https://iris-api.circle.com'),
-            demoShop: shop,
+            demoShop: shop.extend({
+              merchantKey: z
+                .string()
+                .meta({ description: 'An API key of its merchant, with the scopes read and pay.' }),
+            }),
             closedShop: shop,
             demoSeller: z.object({ url: z.string().meta({ description: 'Use it with `POST /nano/pay`.' }) }),
           }),
@@ -78,7 +84,7 @@ export function chainsRoute(
                 uniswap: { ...uniswap },
               },
             ],
-            demoShop: { domain: 'demo-shop.example', url: 'http://127.0.0.1:8460' },
+            demoShop: { domain: 'demo-shop.example', url: 'http://127.0.0.1:8460', merchantKey: demoMerchantKey },
             closedShop: { domain: 'closed-shop.example', url: 'http://127.0.0.1:8461' },
             demoSeller: { url: 'http://demo-seller.example/forecast' },
           },
@@ -88,7 +94,7 @@ export function chainsRoute(
     async () =>
       ok({
         attestationUrl: chains.attestationUrl,
-        demoShop,
+        demoShop: { domain: demoShop.domain, url: demoShop.url, merchantKey: await merchantKey() },
         closedShop,
         demoSeller: { url },
         chains: Array.from(chains.settings, ([id, { urls }]) => ({

@@ -53,7 +53,7 @@ export async function openSandbox(options: OpenSandboxOptions): Promise<OpenSand
     names: new Map([...shops.names, ...seller.names]),
     linkFor: (url) => shops.linkFor(url),
     onRamp: settings.onRamp ? createSandboxOnRamp({ db, secrets, faucet, clock: systemClock, publicUrl }) : undefined,
-    routes: () => sandboxRoutes({ db, secrets, chains, shops, seller }),
+    routes: () => sandboxRoutes({ db, ledger, secrets, chains, shops, seller }),
     async onStart() {
       await fillGas({ db, ledger, faucet });
       await fillSandboxFloat({ db, ledger, logger, chains });

@@ -6,6 +6,7 @@ import { defineRoute, ok, type Route } from '../src/kernel/http/define-route.ts'
 import { httpErrors } from '../src/kernel/http/errors.ts';
 import { listRoute } from '../src/kernel/http/list-route.ts';
 import type { Secrets } from '../src/kernel/secrets/secrets.ts';
+import type { Ledger } from '../src/ledger/ledger.ts';
 import { type Asset, chainIds, chains, homeChain } from '../src/money/catalogue.ts';
 import type { Faucet } from './chains/faucet.ts';
 import type { LocalChains } from './chains/local-chains.ts';
@@ -13,6 +14,7 @@ import { type FaucetAsset, faucetAssets, faucetCurrencies, wrappedHomeCoin } fro
 import { chainsRoute } from './chains-route.ts';
 import { fundRoute, mintOrRefuse } from './fund-route.ts';
 import type { SandboxSeller } from './seller/open-seller.ts';
+import { createDemoMerchant } from './shop/demo-merchant.ts';
 import type { SandboxShops } from './shop/open-shops.ts';
 
 const address = withdrawalAddress.meta({
@@ -133,15 +135,16 @@ function messagesRoute({ db, secrets }: { readonly db: Queryable; readonly secre
 /** Live mode does not have these routes. */
 export interface SandboxParts {
   readonly db: Database;
+  readonly ledger: Ledger;
   readonly secrets: Secrets;
   readonly chains: LocalChains;
   readonly shops: SandboxShops;
   readonly seller: SandboxSeller;
 }
 
-export function sandboxRoutes({ db, secrets, chains, shops, seller }: SandboxParts): Route[] {
+export function sandboxRoutes({ db, ledger, secrets, chains, shops, seller }: SandboxParts): Route[] {
   return [
-    chainsRoute(chains, shops, seller),
+    chainsRoute(chains, shops, seller, createDemoMerchant({ db, ledger, secrets })),
     fundRoute({ db, chains }),
     faucetRoute(chains.faucet),
     messagesRoute({ db, secrets }),

@@ -33,6 +33,11 @@ export const accountErrors = defineErrors({
     detail:
       'Your network has reached its daily limit of new accounts. Wait the number of seconds in Retry-After, then try again.',
   },
+  session_not_found: {
+    status: 404,
+    title: 'Session not found',
+    detail: 'Your account has no open session with this id. GET /account/sessions lists your sessions.',
+  },
   key_not_found: {
     status: 404,
     title: 'Key not found',
@@ -42,7 +47,29 @@ export const accountErrors = defineErrors({
     status: 403,
     title: 'Expiry too late',
     detail:
-      'A key can only create or rotate keys that expire no later than itself. Choose an earlier expiry, or sign in.',
+      'A key can only create or rotate keys that expire no later than itself, and no key expires later than its parent. Choose an earlier expiry, or sign in.',
+  },
+  key_tree_too_deep: {
+    status: 409,
+    title: 'Key tree too deep',
+    detail:
+      'The tree of keys has at most 8 levels, and the parent is on the last one. Create the key below a key that is further up.',
+  },
+  too_many_keys: {
+    status: 409,
+    title: 'Too many keys',
+    detail:
+      'The account has 1,000 working keys, which is the most. Revoke keys that you do not need with DELETE /account/keys/{id}, then try again.',
+  },
+  key_frozen: {
+    status: 403,
+    title: 'Key frozen',
+    detail: 'This key, or a key above it, is frozen. It can read, and pays nothing until it is unfrozen.',
+  },
+  not_an_ancestor: {
+    status: 403,
+    title: 'Not above the key',
+    detail: 'Only a key above this one in the tree of keys may do this. Use its parent or a key further up.',
   },
   key_ended: {
     status: 409,

@@ -11,9 +11,9 @@ import { addGiveKeyCommand, addKeyCommands } from './keys/key-commands.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
 import type { AccountLimits, AccountParts, AccountSettings } from './parts.ts';
 import { type MailResetParts, mailResetHandler } from './passwords/mail-reset.ts';
-import { createPasswords, type PasswordCost } from './passwords/passwords.ts';
+import type { Passwords } from './passwords/passwords.ts';
 import { createFailureRecorder } from './passwords/require-password.ts';
-import { createSignInThrottle } from './passwords/sign-in-throttle.ts';
+import type { SignInThrottle } from './passwords/sign-in-throttle.ts';
 import { accountRoutes } from './routes.ts';
 import { createVerification } from './verification.ts';
 
@@ -52,7 +52,8 @@ interface AccountServing extends Pick<AccountParts, Passed> {
   readonly provider: WalletSource;
   readonly accountChanges: AccountChanges;
   readonly gatherHook: GatherHook;
-  readonly passwordCost: PasswordCost | undefined;
+  readonly passwords: Passwords;
+  readonly throttle: SignInThrottle;
 }
 
 export const accounts: Feature<{
@@ -108,15 +109,12 @@ export const accounts: Feature<{
     addResetCommand(account, tools);
   },
   routes(serving, settings) {
-    const { passwordCost, provider, accountChanges, gatherHook } = serving;
-    const passwords = createPasswords(passwordCost);
+    const { provider, accountChanges, gatherHook } = serving;
     return accountRoutes({
       ...serving,
       ...settings,
       changes: accountChanges,
       wallets: provider,
-      passwords,
-      throttle: createSignInThrottle({ ...serving, ...settings, passwords }),
       noteFailure: createFailureRecorder(serving),
       verification: createVerification({ ...serving, ...settings }),
       onKeysEnded: gatherHook(keysEnded),

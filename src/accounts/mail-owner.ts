@@ -9,8 +9,8 @@ const entriesRead = 1_000;
 interface SignIn {
   readonly accountId: bigint;
   readonly ip: string;
-  /** The end of the key that the sign-in issues. */
-  readonly last4: string;
+  /** The end of the key that the sign-in issues. Left out for a sign-in on the pages, which issues none. */
+  readonly last4?: string;
 }
 
 /**
@@ -26,14 +26,14 @@ export async function mailNewSignIn(
   const { rows } = await tx.query<{ address: string }>(
     `SELECT DISTINCT l.address
        FROM (SELECT action, address FROM audit_log WHERE account_id = $1 ORDER BY id DESC LIMIT ${entriesRead}) l
-      WHERE l.action IN ('account.registered', 'sign_in.succeeded') AND l.address IS NOT NULL`,
+      WHERE l.action IN ('account.registered', 'sign_in.succeeded', 'session.started') AND l.address IS NOT NULL`,
     [accountId],
   );
   const { nearest } = networksOf(ip);
   if (rows.some(({ address }) => networksOf(address).nearest === nearest)) return;
   await mailOwner(tx, secrets, accountId, {
     subject: 'New sign-in to your account',
-    text: `Someone signed in with your password from ${ip}, a network that was not used before, and received an API key that ends in ${last4}. The key can withdraw money.`,
+    text: `Someone signed in with your password from ${ip}, a network that was not used before${last4 === undefined ? '.' : `, and received an API key that ends in ${last4}. The key can withdraw money.`}`,
   });
 }
 

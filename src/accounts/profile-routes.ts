@@ -78,6 +78,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         errors: [
           addressErrors.shipping_address_incomplete,
           addressErrors.shipping_address_too_long,
+          accountErrors.key_frozen,
           accountErrors.phone_taken,
           accountErrors.email_not_verified,
           accountErrors.too_many_attempts,

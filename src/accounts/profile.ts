@@ -10,6 +10,7 @@ import { type ChangedField, recordAccountChanged } from './account-events.ts';
 import { readShippingAddress, requireAddress } from './addresses/shipping-address.ts';
 import { type AuditActor, type KeyHolder, recordAudit } from './audit/record.ts';
 import * as field from './fields.ts';
+import { requireUnfrozen } from './keys/place.ts';
 import { mailOwner } from './mail-owner.ts';
 import type { AccountParts } from './parts.ts';
 
@@ -137,6 +138,7 @@ export async function updateProfile(
   return db.transaction(async (tx) => {
     // An address set by a revoked key would keep receiving payments.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
+    await requireUnfrozen(tx, { accountId, keyId: by.keyId });
     const before = onlyRow(
       await tx.query<Addresses & { name: string }>(
         'SELECT name, withdrawal_address AS address, shipping_address AS shipping FROM accounts WHERE id = $1',

@@ -1,12 +1,10 @@
 import type { NewWallet } from '../custody/wallets/provider.ts';
-import { capReached, dailyCaps } from '../kernel/daily-caps/count-today.ts';
 import { secondsLeftToday, takenToday, takeToday } from '../kernel/daily-caps/take-today.ts';
 import type { Database, Queryable, Transaction } from '../kernel/db/database.ts';
 import { limitsPerNetwork, networksOf } from '../kernel/http/client-address.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import type { Problem } from '../kernel/http/problem.ts';
-import type { Logger } from '../kernel/log/logger.ts';
 import { recordAudit } from './audit/record.ts';
 import { accountErrors } from './errors.ts';
 import { insertAccount, withWallet } from './insert-account.ts';
@@ -14,10 +12,10 @@ import { formatKeyEnd } from './keys/key-lifetime.ts';
 import { issueKey } from './keys/make-key.ts';
 import type { IssuedKey } from './keys/shown-key.ts';
 import { mailNewSignIn } from './mail-owner.ts';
-import { countMessage } from './messages/message-limits.ts';
 import type { AccountParts } from './parts.ts';
 import { isTooCommon } from './passwords/common-passwords.ts';
 import type { PasswordGuard } from './passwords/require-password.ts';
+import { type SignInAccount, signIn } from './sessions/sign-in.ts';
 
 type Counted = ReturnType<typeof countedUnder>;
 
@@ -83,7 +81,7 @@ export async function register(parts: RegisterParts, registration: Registration)
   const { db, passwords } = parts;
   if (registration.caller !== undefined) await parts.throttle.admitRegistration(registration.ip);
   const known = await findCredentials(db, registration.email);
-  if (known !== undefined) return signIn(parts, known, registration);
+  if (known !== undefined) return signInWithKey(parts, known, registration);
 
   const { name } = registration;
   if (name === undefined) {
@@ -105,15 +103,11 @@ export async function register(parts: RegisterParts, registration: Registration)
   const winner = await findCredentials(db, registration.email);
   // The account was closed since.
   if (winner === undefined) throw httpErrors.unavailable();
-  return signIn(parts, winner, registration);
+  return signInWithKey(parts, winner, registration);
 }
 
-interface Credentials {
-  readonly id: bigint;
+interface Credentials extends SignInAccount {
   readonly handle: string;
-  readonly email: string;
-  readonly tier: Caller['tier'];
-  readonly passwordHash: string;
   readonly emailVerified: boolean;
   readonly walletId: string;
   readonly address: string;
@@ -130,19 +124,14 @@ async function findCredentials(db: Database, email: string): Promise<Credentials
   return rows[0];
 }
 
-async function signIn(
-  { db, secrets, throttle, noteFailure, idleMs, logger }: RegisterParts,
+async function signInWithKey(
+  parts: RegisterParts,
   account: Credentials,
-  { password, ip }: Registration,
+  registration: Registration,
 ): Promise<Registered> {
-  const attempt = { accountId: account.id, ip, hash: account.passwordHash, password };
-  if (!(await throttle.matches(attempt))) {
-    await noteFailure({ accountId: account.id, by: { address: ip } });
-    throw accountErrors.wrong_password();
-  }
-  const key = await db.transaction(async (tx) => {
-    await refuseStale(tx, account);
-    await countSignIn(tx, logger, account, ip);
+  const { secrets, idleMs } = parts;
+  const { ip } = registration;
+  const key = await signIn(parts, account, registration, async (tx) => {
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
     await mailNewSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
     const by = { keyId: issued.id, address: ip };
@@ -151,29 +140,6 @@ async function signIn(
   });
   const { handle, email, walletId, address: depositAddress, emailVerified } = account;
   return { ...answerKey(key, idleMs), handle, email, walletId, depositAddress, isNewAccount: false, emailVerified };
-}
-
-/**
- * Each sign-in leaves a key and an audit entry forever, so sign-ins are capped. The cap is per network, so that a
- * thief who knows the password cannot lock the owner out elsewhere.
- */
-async function countSignIn(tx: Transaction, logger: Logger, { id, tier }: Credentials, ip: string): Promise<void> {
-  if (tier === 'enterprise') return;
-  const limits = { perNetwork: dailyCaps.signIns.most, perTarget: 0, perCountry: 0, inAll: 0 };
-  const over = await countMessage(tx, logger, limits, { kind: `signIns:${id}`, ip, target: '' });
-  if (over !== undefined) throw await capReached(tx, 'signIns');
-}
-
-/**
- * Issues no key if the password or the email changed during the check. A concurrent change that revokes all keys waits
- * for this commit and revokes its key too.
- */
-async function refuseStale(tx: Transaction, { id, email, passwordHash }: Credentials): Promise<void> {
-  const { rowCount } = await tx.query(
-    'SELECT FROM accounts WHERE id = $1 AND email = $2 AND password_hash = $3 FOR SHARE',
-    [id, email, passwordHash],
-  );
-  if (rowCount !== 1) throw accountErrors.wrong_password();
 }
 
 interface NewAccount extends Registration {

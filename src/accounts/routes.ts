@@ -12,6 +12,7 @@ import { passwordRoutes } from './passwords/password-routes.ts';
 import { nextSteps } from './profile.ts';
 import { closeRoute, exampleAddress, exampleWallet, profileRoutes } from './profile-routes.ts';
 import { type Registered, register } from './register.ts';
+import { sessionRoutes } from './sessions/session-routes.ts';
 
 const { exampleKey, shownKey } = field;
 const keyExpiresAt = z.iso.datetime().nullable().meta({
@@ -54,6 +55,7 @@ export function accountRoutes(parts: AccountParts): Route[] {
     ...emailRoutes(parts),
     ...passwordRoutes(parts),
     ...keyRoutes(parts),
+    ...sessionRoutes(parts),
     closeRoute(parts),
   ];
 }

@@ -23,6 +23,7 @@ import { invoices } from '../payments/invoices/feature.ts';
 import { swaps } from '../payments/swaps/feature.ts';
 import { transfers } from '../payments/transfers/feature.ts';
 import { withdrawals } from '../payments/withdrawals/feature.ts';
+import { policies } from '../policies/feature.ts';
 import { merchants } from '../shopping/merchants/feature.ts';
 import { orders } from '../shopping/orders/feature.ts';
 import { shopping } from '../shopping/search/feature.ts';
@@ -37,6 +38,7 @@ import { sandbox } from './sandbox-feature.ts';
 export const features: readonly ListedFeature[] = [
   accounts,
   audit,
+  policies,
   transfers,
   invoices,
   wallets,

@@ -1,7 +1,8 @@
 import type { AccountChanges } from '../accounts/account-changes.ts';
 import type { WalletSource } from '../accounts/insert-account.ts';
 import type { Notifier } from '../accounts/messages/notifier.ts';
-import type { PasswordCost } from '../accounts/passwords/passwords.ts';
+import type { Passwords } from '../accounts/passwords/passwords.ts';
+import type { SignInThrottle } from '../accounts/passwords/sign-in-throttle.ts';
 import type { Networks, SilentChains } from '../chains/network.ts';
 import type { CirclePages, CircleWork } from '../custody/adapters/circle/feature.ts';
 import type { Screening } from '../custody/limits/allow-list.ts';
@@ -30,6 +31,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Market } from '../money/market.ts';
 import type { Attestations } from '../payments/bridge/attestations.ts';
 import type { OnRamp } from '../payments/funding/on-ramp.ts';
+import type { ExplainedConsent } from '../policies/create-consent.ts';
+import type { Way } from '../policies/way.ts';
 import type { ShopCheckouts } from '../shopping/orders/checkout.ts';
 import type { Shopping } from '../shopping/search/open-shopping.ts';
 import type { OpenSandbox } from './sandbox-port.ts';
@@ -79,8 +82,12 @@ export interface ServingParts extends Parts {
   readonly limiter: RateLimiter;
   readonly rateLimits: RateLimits;
   readonly accountChanges: AccountChanges;
-  /** Only set by tests. */
-  readonly passwordCost: PasswordCost | undefined;
+  /** Of the caller's key and all keys above it, to a payment. */
+  readonly consent: ExplainedConsent;
+  /** How each operation pays, for simulating it. */
+  readonly ways: readonly Way[];
+  readonly passwords: Passwords;
+  readonly throttle: SignInThrottle;
 }
 
 /** For responses outside the API. */

@@ -128,7 +128,7 @@ export const serviceDocs: readonly SettingDocs[] = [
       },
       DATABASE_POOL_SIZE: {
         usual: '`20`',
-        does: 'The number of connections for requests. A process opens about ten more for postings, jobs and notifications.',
+        does: 'The number of connections for requests. A process opens about thirty more for postings, jobs and notifications.',
         change: 'When the metric `paywright_db_connections_awaited` stays above 0, or to fit `max_connections`.',
       },
       MIGRATION_DATABASE_URL: {

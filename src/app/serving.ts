@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { startAccountChanges } from '../accounts/account-changes.ts';
 import { accounts } from '../accounts/feature.ts';
 import { createKeyCache, createKeyUses } from '../accounts/keys/key-cache.ts';
-import type { PasswordCost } from '../accounts/passwords/passwords.ts';
+import { createPasswords, type PasswordCost } from '../accounts/passwords/passwords.ts';
+import { createSignInThrottle } from '../accounts/passwords/sign-in-throttle.ts';
 import { monotonicClock } from '../kernel/clock.ts';
 import { addHealth, createReadiness } from '../kernel/http/health.ts';
 import { closeServer, listen } from '../kernel/http/listen.ts';
@@ -13,9 +14,12 @@ import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import { limiterMetrics } from '../kernel/rate-limit/limiter-metrics.ts';
 import { createMemoryLimiter } from '../kernel/rate-limit/memory-limiter.ts';
 import { createOnce } from '../ledger/idempotency.ts';
+import { createConsent } from '../policies/create-consent.ts';
+import { policies } from '../policies/feature.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
 import type { PageParts } from './parts.ts';
+import { waysToPay } from './ways.ts';
 
 export interface ServingOptions {
   /** Undefined when another process runs the jobs. */
@@ -52,7 +56,17 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
   closers.push(() => accountChanges.stop());
 
   const { rateLimits } = config;
-  const parts = { ...foundation, once: createOnce(db), limiter, rateLimits, accountChanges, passwordCost };
+  const consent = createConsent({
+    db,
+    clock,
+    publicUrl,
+    rates: { market: foundation.market, euro: settingsOf(config, policies).euro, clock: monotonicClock },
+  });
+  const passwords = createPasswords(passwordCost);
+  const throttle = createSignInThrottle({ ...settingsOf(config, accounts), limiter, rateLimits, passwords, clock });
+  const ways = waysToPay(foundation);
+  const once = createOnce(db);
+  const parts = { ...foundation, once, limiter, rateLimits, accountChanges, consent, ways, passwords, throttle };
   const { all: routes, document } = describeRoutes(
     gather(features, config, (feature, settings) => feature.routes?.(parts, settings)),
     gather(features, config, ({ chapters }) => chapters),

@@ -297,8 +297,9 @@ export function createBatcher(options: BatcherOptions): Batcher {
   };
 }
 
-function mayRecordEvents({ senderEvent, recipientEvent }: Posting): boolean {
-  return senderEvent !== undefined || recipientEvent !== undefined;
+/** A budget that is spent may reach a threshold. */
+function mayRecordEvents({ senderEvent, recipientEvent, authority }: Posting): boolean {
+  return senderEvent !== undefined || recipientEvent !== undefined || (authority?.spends.length ?? 0) > 0;
 }
 
 function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolean {

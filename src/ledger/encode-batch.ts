@@ -35,6 +35,7 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
   const [senderEvents, recipientEvents, keys, requests] = columns(4);
   const [payers, payees, feesTo] = columns(4);
   const [entryPostings, entryPlaces, entryAmounts] = columns(4);
+  const [stamps, spentOn, returnsOf, returnParts, returnWholes] = columns(5);
   for (let index = 0; index < postings.length; index++) {
     const posting = postings[index] as Posting;
     const { amount, idempotency, entries } = posting;
@@ -53,6 +54,11 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
     recipientEvents.addText(posting.recipientEvent);
     keys.add(idempotency && keyDigest(idempotency));
     requests.add(idempotency && requestDigest(idempotency));
+    stamps.add(posting.authority?.stamp);
+    spentOn.addText(posting.spentOn);
+    returnsOf.addText(posting.returns?.of);
+    returnParts.add(posting.returns?.part);
+    returnWholes.add(posting.returns?.whole);
     const parties = partiesOf(posting, slot);
     payers.add(parties && places.get(parties.payer));
     payees.add(parties && places.get(parties.payee));
@@ -92,14 +98,39 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
     entryPostings.literal,
     entryPlaces.literal,
     entryAmounts.literal,
+    stamps.literal,
+    ...encodeSpends(postings),
+    spentOn.literal,
+    returnsOf.literal,
+    returnParts.literal,
+    returnWholes.literal,
   ];
   return { values, uuids, touched };
 }
 
+/** Every budget once, ascending, and what each posting takes of which. */
+function encodeSpends(postings: readonly Posting[]): (string | null)[] {
+  const budgets = new Set<bigint>();
+  for (const { authority } of postings) for (const { budget } of authority?.spends ?? []) budgets.add(budget);
+  if (budgets.size === 0) return [null, null, null, null];
+  const rising = [...budgets].sort((left, right) => (left < right ? -1 : 1));
+  const places = new Map(rising.map((budget, index) => [budget, index + 1]));
+  const [spendPostings, spendPlaces, spendAmounts] = columns(4);
+  for (const [index, { authority }] of postings.entries()) {
+    for (const { budget, amount } of authority?.spends ?? []) {
+      spendPostings.add(index + 1);
+      spendPlaces.add(places.get(budget));
+      spendAmounts.add(amount);
+    }
+  }
+  return [`{${rising.join(',')}}`, spendPostings.literal, spendPlaces.literal, spendAmounts.literal];
+}
+
 /** The arguments of ledger.post_one. Undefined for a posting that only ledger.post can take. */
 export function encodeLone(posting: Posting, uuid: string, { isKnown, slot }: Accounts): (string | null)[] | undefined {
-  const { amount, fee, idempotency, keyId, senderId, recipientId } = posting;
+  const { amount, fee, idempotency, keyId, senderId, recipientId, authority } = posting;
   if (posting.reference !== undefined || posting.details !== undefined) return;
+  if (posting.returns !== undefined || (authority !== undefined && authority.spends.length > 0)) return;
   const parties = partiesOf(posting, slot);
   if (parties === undefined) return;
   const { payer, payee, feeTo } = parties;
@@ -123,6 +154,7 @@ export function encodeLone(posting: Posting, uuid: string, { isKnown, slot }: Ac
     posting.recipientEvent ?? null,
     idempotency === undefined ? null : keyDigest(idempotency),
     idempotency === undefined ? null : requestDigest(idempotency),
+    text(authority?.stamp),
   ];
 }
 

@@ -1,10 +1,12 @@
 import type pg from 'pg';
 import type { Queryable } from '../kernel/db/database.ts';
 import { amountOf } from '../money/amount.ts';
+import type { Asset } from '../money/catalogue.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
 import { type Accounts, encodeBatch, encodeLone, keyDigest, requestDigests, uuidOf } from './encode-batch.ts';
 import { LedgerUnavailable } from './errors.ts';
 import {
+  type ExceededBudget,
   type IdempotencyScope,
   type Outcome,
   type Posted,
@@ -19,8 +21,8 @@ export interface PostCall {
   readonly text: string;
 }
 
-export const postCall = callOf('ledger.post', 23);
-const postOneCall = callOf('ledger.post_one', 16);
+export const postCall = callOf('ledger.post', 32);
+const postOneCall = callOf('ledger.post_one', 17);
 
 function callOf(name: string, count: number): PostCall {
   const parameters = Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
@@ -32,7 +34,7 @@ function callOf(name: string, count: number): PostCall {
 export interface PostRow extends pg.QueryResultRow {
   readonly outcomes: string;
   readonly firstAtUs: bigint;
-  readonly earlier: readonly (EarlierPosting | GonePosting)[] | null;
+  readonly earlier: readonly (EarlierPosting | GonePosting | ExceededPosting)[] | null;
 }
 
 /** A posting whose month is archived. */
@@ -40,6 +42,16 @@ interface GonePosting {
   readonly place: number;
   readonly id: string;
   readonly isGone: true;
+}
+
+/** A posting that budgets do not cover. */
+interface ExceededPosting {
+  readonly place: number;
+  readonly exceeded: readonly (Omit<ExceededBudget, 'remaining' | 'resetsAt'> & {
+    readonly asset: number;
+    readonly remaining: string;
+    readonly resetsAt: string | null;
+  })[];
 }
 
 export interface EarlierPosting extends Pick<Posted, 'type' | 'description' | 'reference' | 'details'> {
@@ -57,7 +69,7 @@ export interface EarlierPosting extends Pick<Posted, 'type' | 'description' | 'r
 export interface BatchResult {
   /** An error for a posting whose refusal only a newer release can explain; the others are not affected. */
   readonly outcomes: readonly (Outcome | LedgerUnavailable)[];
-  /** Accounts that exist after the commit. Empty when any account turned out not to exist. */
+  /** Accounts that exist after the commit. Empty when any account may not exist. */
   readonly touched: readonly AccountId[];
 }
 
@@ -71,8 +83,11 @@ export async function postBatch(
     return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
   const { values, uuids, touched } = encodeBatch(postings, into);
   const row = await run(postCall, values);
-  return { ...answersOf(postings, row, uuids), touched: row.outcomes.includes('U') ? [] : touched };
+  return { ...answersOf(postings, row, uuids), touched: opensAll.test(row.outcomes) ? touched : [] };
 }
+
+/** Every account was opened before such an outcome. Of a letter that only a newer release knows we cannot tell. */
+const opensAll = /^[PDIFKMSB]*$/;
 
 function encodeOnly(postings: readonly Posting[], into: Accounts) {
   const [only] = postings;
@@ -96,16 +111,21 @@ function answersOf(
     }
     if (letter === 'D') {
       const earlier = row.earlier?.find(({ place }) => place === index + 1);
-      if (earlier === undefined || 'isGone' in earlier) return archivedDuplicate(posting, earlier?.id);
+      if (earlier === undefined || 'exceeded' in earlier) return archivedDuplicate(posting, undefined);
+      if ('isGone' in earlier) return archivedDuplicate(posting, earlier.id);
       if (assetByCode(earlier.asset) === undefined) return unknownRefusal(`a posting in asset ${earlier.asset}`);
       return { outcome: 'duplicate', posting: asEarlier(earlier) };
+    }
+    if (letter === 'B') {
+      const refused = row.earlier?.find(({ place }) => place === index + 1);
+      if (refused !== undefined && 'exceeded' in refused) return asExceeded(refused);
     }
     return refusals[letter as RefusalLetter] ?? unknownRefusal(letter);
   });
   return { outcomes };
 }
 
-type RefusalLetter = 'I' | 'U' | 'F' | 'K' | 'M';
+type RefusalLetter = 'I' | 'U' | 'F' | 'K' | 'M' | 'S';
 
 const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: RefusedOutcome }>>> = {
   I: { outcome: 'insufficient_balance' },
@@ -113,7 +133,21 @@ const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: Refus
   F: { outcome: 'frozen_account' },
   K: { outcome: 'key_revoked' },
   M: { outcome: 'mismatch' },
+  S: { outcome: 'stale' },
 };
+
+function asExceeded({ exceeded }: ExceededPosting): Outcome {
+  return {
+    outcome: 'budget_exceeded',
+    exceeded: exceeded.map(({ key, id, onExceed, asset, remaining, resetsAt }) => ({
+      key,
+      id,
+      onExceed,
+      remaining: amountOf(knownAsset(asset, `budget ${id}`), BigInt(remaining)),
+      resetsAt: resetsAt === null ? null : new Date(resetsAt),
+    })),
+  };
+}
 
 /** Only P posts, in every release, so an unknown letter moved nothing. A newer instance can say why. */
 function unknownRefusal(letter: string | undefined): LedgerUnavailable {
@@ -149,8 +183,7 @@ function asPosted(posting: Posting, uuid: string, postedAt: Date): Posted {
 }
 
 export function asEarlier(earlier: EarlierPosting): Posted {
-  const asset = assetByCode(earlier.asset);
-  if (asset === undefined) throw new RangeError(`posting ${earlier.id} is in an asset that this release does not know`);
+  const asset = knownAsset(earlier.asset, `posting ${earlier.id}`);
   return {
     id: toPostingId(earlier.id),
     postedAt: new Date(earlier.postedAt),
@@ -163,6 +196,12 @@ export function asEarlier(earlier: EarlierPosting): Posted {
     reference: earlier.reference,
     details: earlier.details,
   };
+}
+
+function knownAsset(code: number, what: string): Asset {
+  const asset = assetByCode(code);
+  if (asset === undefined) throw new RangeError(`${what} is in an asset that this release does not know`);
+  return asset;
 }
 
 /**

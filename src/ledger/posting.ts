@@ -38,6 +38,20 @@ export interface IdempotencyScope {
   readonly formerHashes?: () => readonly Uint8Array[];
 }
 
+/** What a payment takes of one budget, in the atomic units of the budget's currency. */
+export interface Spend {
+  readonly budget: bigint;
+  readonly amount: bigint;
+}
+
+/** The consent of a key and all keys above it. Only `src/policies/consent.ts` makes one. */
+export interface Authority {
+  /** Of the account's policies. After a later change the posting is refused as `stale`. */
+  readonly stamp: bigint;
+  /** The key's own budgets first, then upward. */
+  readonly spends: readonly Spend[];
+}
+
 /** One movement of money. Its entries sum to zero per chain and asset, and name each account at most once. */
 export interface Posting {
   /** Generated when left out. */
@@ -61,6 +75,12 @@ export interface Posting {
   readonly details?: unknown;
   /** The API key that started it: once revoked, nothing more is posted. Left out when a saga continues by itself. */
   readonly keyId?: string;
+  /** Goes with `keyId`. Without it, a posting of an account with policies is `stale`. */
+  readonly authority?: Authority;
+  /** Names what was spent, for a saga or an order that may return some of it. */
+  readonly spentOn?: string;
+  /** Gives back the share `part` ÷ `whole` of what was spent on `of`. All returns together give back at most everything. */
+  readonly returns?: { readonly of: string; readonly part: bigint; readonly whole: bigint } | undefined;
   readonly idempotency?: IdempotencyScope | undefined;
   /** Events to record if the account subscribed to them. */
   readonly senderEvent?: string;
@@ -85,6 +105,8 @@ export type RefusedOutcome =
   | 'unknown_account'
   | 'frozen_account'
   | 'key_revoked'
+  /** The account's policies have changed since the authority was given. */
+  | 'stale'
   /** The idempotency key belongs to another request. */
   | 'mismatch';
 
@@ -92,7 +114,19 @@ export type Outcome =
   | { readonly outcome: 'posted'; readonly posting: Posted }
   /** The earlier posting. Nothing was changed. */
   | { readonly outcome: 'duplicate'; readonly posting: Posted }
+  /** Every budget that does not cover it, in the order of its spends. */
+  | { readonly outcome: 'budget_exceeded'; readonly exceeded: readonly ExceededBudget[] }
   | { readonly outcome: RefusedOutcome };
+
+export interface ExceededBudget {
+  /** The key that has the budget, and the id of the budget in its policy. */
+  readonly key: string;
+  readonly id: string;
+  readonly onExceed: 'deny' | 'ask';
+  readonly remaining: Amount;
+  /** When the window ends, or with a rolling window, when the next unit returns. Null for `once`. */
+  readonly resetsAt: Date | null;
+}
 
 /** The database would refuse these mistakes, too, but would fail the whole batch. */
 export function assertSound({ id, type, entries, amount, fee, idempotency, ...rest }: Posting): void {
@@ -117,8 +151,10 @@ export function assertSound({ id, type, entries, amount, fee, idempotency, ...re
   if (idempotency !== undefined && idempotency.requestHash.length < 16) {
     throw new TypeError('requestHash must have at least 16 bytes');
   }
+  if (rest.keyId !== undefined && rest.senderId === undefined) throw new TypeError('a posting of a key has a sender');
   if (rest.details !== undefined && JSON.stringify(rest.details).includes('\\u0000')) throw hasNul();
   if (type.includes('\0') || rest.description?.includes('\0') || rest.reference?.includes('\0')) throw hasNul();
+  if (rest.spentOn?.includes('\0') || rest.returns?.of.includes('\0')) throw hasNul();
   if (rest.keyId?.includes('\0') || idempotency?.key.includes('\0')) throw hasNul();
 }
 

@@ -33,6 +33,15 @@ WITH chained AS (
       SELECT account_id, sum(amount) AS total, (array_agg(balance_after ORDER BY posted_at DESC))[1] AS last_balance,
              max(posted_at) AS last_at
         FROM ledger.entries GROUP BY account_id) e ON e.account_id = z.account_id
+), moved AS (
+  SELECT t.budget, t.bucket, sum(t.amount) AS taken, sum(t.given) AS given
+    FROM (SELECT s.spent_on, u.budget, u.bucket, u.amount,
+                 coalesce((SELECT sum(r.amounts[u.n]) FROM ledger.spending_returns r WHERE r.spent_on = s.spent_on), 0) AS given
+            FROM ledger.spendings s
+           CROSS JOIN LATERAL unnest(s.budgets, s.buckets, s.amounts) WITH ORDINALITY u (budget, bucket, amount, n)) t
+   GROUP BY t.budget, t.bucket
+), kept AS (
+  SELECT b.id AS budget, u.no AS bucket, u.sum FROM ledger.budgets b CROSS JOIN LATERAL unnest(b.nos, b.sums) u (no, sum)
 ), problems AS (
   SELECT format('Account %s has %s, but its entries sum to %s.', coalesce(a.id, s.account_id), a.balance, s.total) AS text
     FROM ledger.accounts a FULL JOIN summed s ON s.account_id = a.id
@@ -80,6 +89,31 @@ WITH chained AS (
   SELECT format('All archived balances in asset %s on chain %s together are %s.', ledger.asset_of(account_id & 255),
                 ledger.chain_of(account_id & 255), sum(balance))
     FROM ledger.archived_balances GROUP BY account_id & 255 HAVING sum(balance) <> 0
+  UNION ALL
+  SELECT format('Budget %s has %s spent in bucket %s, but payments took %s and gave back %s.', m.budget, coalesce(k.sum, 0),
+                m.bucket, m.taken, m.given)
+    FROM moved m JOIN ledger.budgets b ON b.id = m.budget LEFT JOIN kept k ON k.budget = m.budget AND k.bucket = m.bucket
+   WHERE m.taken - m.given <> coalesce(k.sum, 0)
+     -- What has passed is kept no more.
+     AND (k.sum IS NULL AND m.bucket < b.nos[cardinality(b.nos)] - CASE WHEN b.span = 'rolling' THEN 60 ELSE 0 END) IS NOT TRUE
+  UNION ALL
+  SELECT format('Budget %s has %s spent in bucket %s, which no payment took.', k.budget, k.sum, k.bucket)
+    FROM kept k LEFT JOIN moved m ON m.budget = k.budget AND m.bucket = k.bucket WHERE m.budget IS NULL
+  UNION ALL
+  SELECT format('Budget %s has %s spent, but its buckets sum to %s.', b.id, b.spent, coalesce(k.sum, 0))
+    FROM ledger.budgets b LEFT JOIN (SELECT budget, sum(sum) AS sum FROM kept GROUP BY budget) k ON k.budget = b.id
+   WHERE b.spent <> coalesce(k.sum, 0)
+  UNION ALL
+  SELECT format('More of %s was given back than was spent.', s.spent_on)
+    FROM ledger.spendings s
+   CROSS JOIN LATERAL unnest(s.amounts) WITH ORDINALITY u (amount, n)
+   CROSS JOIN LATERAL (SELECT sum(r.amounts[u.n]) AS given FROM ledger.spending_returns r WHERE r.spent_on = s.spent_on) g
+   WHERE g.given > u.amount
+  UNION ALL
+  SELECT format('Posting %s took from a budget, but it does not exist.', s.posting_id)
+    FROM (SELECT posting_id, posted_at FROM ledger.spendings UNION ALL SELECT posting_id, posted_at FROM ledger.spending_returns) s
+    LEFT JOIN ledger.postings p ON p.id = s.posting_id AND p.posted_at = s.posted_at
+   WHERE p.id IS NULL AND s.posted_at >= (SELECT ledger.archived_until())
 )
 SELECT (SELECT count(*) FROM ledger.accounts) AS accounts,
        (SELECT count(*) FROM ledger.postings) AS postings,

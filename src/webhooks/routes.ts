@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { recordAudit } from '../accounts/audit/record.ts';
+import { accountErrors } from '../accounts/errors.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import type { Database, Queryable } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
@@ -88,7 +89,12 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
       },
       idempotent: true,
       returns: { 201: { description: 'The webhook', schema: webhook, example } },
-      errors: [webhookErrors.webhook_url_refused, webhookErrors.too_many_webhooks, dailyCapErrors.daily_cap_reached],
+      errors: [
+        webhookErrors.webhook_url_refused,
+        webhookErrors.too_many_webhooks,
+        accountErrors.key_frozen,
+        dailyCapErrors.daily_cap_reached,
+      ],
     },
     async ({ caller, body: { url, events, secret }, idempotency, ip }) => {
       const refusal = outgoing.explainRefusal(url);

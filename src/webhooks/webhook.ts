@@ -1,4 +1,5 @@
 import type { OnKeyRotated, OnKeysEnded } from '../accounts/keys/on-keys-ended.ts';
+import { requireUnfrozen } from '../accounts/keys/place.ts';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
 import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
@@ -56,6 +57,7 @@ export async function createWebhook(
 ): Promise<Webhook> {
   const { accountId, keyId } = caller;
   await requireLiveKey(tx, caller);
+  await requireUnfrozen(tx, caller);
   const { rows: present } = await tx.query(
     `SELECT FROM webhooks WHERE account_id = $1 AND status <> 'deleted' LIMIT ${mostPerAccount}`,
     [accountId],

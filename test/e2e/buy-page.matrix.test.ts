@@ -348,10 +348,11 @@ describeInBrowser('in a browser', (open) => {
       }
     });
 
-    it('weighs less than 60 KB with everything that it loads', async () => {
+    it('weighs less than 60 KB with everything that it loads, and the reference less than 75', async () => {
       for (const address of addresses) {
         const bytes = await transferred(address);
-        expect([address, bytes, bytes < 60_000]).toEqual([address, bytes, true]);
+        const most = address.endsWith('/docs') ? 75_000 : 60_000;
+        expect([address, bytes, bytes < most]).toEqual([address, bytes, true]);
       }
     });
   });

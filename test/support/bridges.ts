@@ -94,7 +94,7 @@ export function useBridgeWorld(options: ChainsOptions = {}) {
           gasFee: usdc(gasFee),
           origin: 'request',
         });
-        expect(outcome).toBe('posted');
+        expect(outcome.outcome).toBe('posted');
         return id;
       });
     },

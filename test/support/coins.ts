@@ -166,7 +166,7 @@ export function useCoinWorld(options: ChainsOptions = {}) {
           fee: withdrawalFee(amount),
           value: coinValue,
         });
-        if (opened.outcome !== 'posted') throw new Error(`the withdrawal was not opened: ${opened.outcome}`);
+        if (opened.outcome.outcome !== 'posted') throw new Error('the withdrawal was not opened');
         return opened.id;
       });
       return look(id);

@@ -62,7 +62,7 @@ export function handOf(world: DepositWorld, options: Partial<WithdrawalSagaParts
           gross: amountOf('USDC', gross),
           fee: amountOf('USDC', fee),
         });
-        if (outcome !== 'posted') throw new Error(`the withdrawal was not opened: ${outcome}`);
+        if (outcome.outcome !== 'posted') throw new Error('the withdrawal was not opened');
         return id;
       });
     },

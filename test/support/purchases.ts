@@ -24,6 +24,7 @@ import { fillFloat } from '../../src/x402/buy/fill-float.ts';
 import { findPurchase, type Purchase } from '../../src/x402/buy/purchase.ts';
 import { purchaseSaga } from '../../src/x402/buy/saga.ts';
 import { noBrakes } from './brakes.ts';
+import { freeConsent } from './consent.ts';
 import { readUp, type User, useDepositWorld } from './deposits.ts';
 import { useParser } from './parser.ts';
 import type { Seller } from './seller.ts';
@@ -62,6 +63,7 @@ export function usePurchaseWorld(seller: Seller) {
       mostSeconds: 300,
       float: amountOf('USDC', 10_000_000n),
       brakes: noBrakes,
+      consent: freeConsent,
       limiter: createMemoryLimiter(monotonicClock),
       ...changed,
     };

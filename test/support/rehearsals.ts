@@ -40,6 +40,30 @@ export async function rehearseCall(client: Client, path: string, payer: PrivateK
   return (to: Client) => to.request('GET', path, { headers });
 }
 
+/** A key below another, with a budget that covers everything. */
+export async function makeAgent(
+  client: Client,
+  key: string,
+): Promise<{ readonly id: string; readonly apiKey: string }> {
+  const agent = (await client.post('/account/keys', { name: 'Agent' }, key)).body;
+  const budgets = [{ id: 'all', amount: 1_000_000, currency: 'USDC', window: 'once' }];
+  const path = `/account/keys/${agent.id}/policy`;
+  expect(await client.request('PUT', path, { key, body: { budgets } })).toMatchObject({ status: 200 });
+  return agent;
+}
+
+/** The budget has spent what has left the balance since it was minted: a coin in the budget's currency, so by its price. */
+export async function checkBudget(client: Client, { key, minted }: { readonly key: string; readonly minted: Amount }) {
+  const { budgets } = (await client.get('/account/budgets', key)).body;
+  const { USDC, other } = (await client.get('/circle/balance', key)).body;
+  const isHome = (one: { chain: string; asset: string }) => one.chain === 'MATIC' && one.asset === minted.asset;
+  const balance = minted.asset === 'USDC' ? USDC : (other.find(isHome)?.amount ?? '0');
+  const left = minted.atomic - parseUnits(balance, assets[minted.asset].decimals);
+  const spent = parseUnits(budgets[0].spent, 6);
+  if (minted.asset === 'USDC') expect(spent).toBe(left);
+  else expect(spent > 0n).toBe(left > 0n);
+}
+
 /** What was minted is with those who own it, here or outside, to the last unit; and the books and the chains agree. */
 export async function checkMoney(
   database: TestDatabase,

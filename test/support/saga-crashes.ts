@@ -16,7 +16,7 @@ import { isMatrix } from './matrix.ts';
 import { type MortalService, useMortalServices } from './mortal-service.ts';
 import { receiptsOf } from './nano.ts';
 import { runCommand } from './process.ts';
-import { checkMoney, mintedFor, rehearse, rehearseCall } from './rehearsals.ts';
+import { checkBudget, checkMoney, makeAgent, mintedFor, rehearse, rehearseCall } from './rehearsals.ts';
 import { until } from './until.ts';
 
 // Every saga that is listed, and every place that it declares. A new saga needs no new line here.
@@ -110,7 +110,7 @@ export function describeCrashes(group: Group): void {
         const first = await start('commands' in rehearsal ? 'never' : (places[0] ?? ''));
         const begun = await fund(database, first, minted, 'call' in rehearsal ? outside : undefined);
         if (!('deposit' in rehearsal || 'call' in rehearsal)) await isSwept(database);
-        const request = 'request' in rehearsal ? rehearse(rehearsal.request, begun.key, outside) : undefined;
+        const request = 'request' in rehearsal ? rehearse(rehearsal.request, begun.agent, outside) : undefined;
         const call = 'call' in rehearsal ? await rehearseCall(first.client, rehearsal.call, outsider) : undefined;
 
         let service = begun.service;
@@ -162,6 +162,7 @@ export function describeCrashes(group: Group): void {
           expect(rows).toHaveLength(1);
         }
         await checkMoney(database, last.client, { outside: [outside], minted });
+        if (request !== undefined) await checkBudget(last.client, { key: begun.agent, minted });
         if (world !== undefined) expect(complaintsAbout(world.emulator.exchanges)).toEqual([]);
       });
     });
@@ -176,12 +177,13 @@ async function fund(
   outside: Hex | undefined,
 ) {
   const { key } = await service.client.register();
+  const agent = await makeAgent(service.client, key);
   const depositAddress = outside ?? (await service.client.get('/account', key)).body.depositAddress;
   const { faucet } = await connectLocalChains(database);
   // At the faucet MATIC is the native coin.
   const token = asset === 'MATIC' ? 'WMATIC' : asset;
   await faucet.mint({ id: randomUUID(), chain: 'MATIC', asset: token, to: depositAddress, atomic });
-  return { key, service };
+  return { agent: agent.apiKey, service };
 }
 
 function isSwept({ db }: TestDatabase) {

@@ -7,9 +7,9 @@ import type { Amount } from '../../src/money/amount.ts';
 import type { Market } from '../../src/money/market.ts';
 import { createUniswapMarket } from '../../src/payments/swaps/adapters/uniswap/uniswap-market.ts';
 import { swapHandler } from '../../src/payments/swaps/feature.ts';
+import { openSwap } from '../../src/payments/swaps/open-swap.ts';
 import { type SwapParts, tokenAddress } from '../../src/payments/swaps/parts.ts';
 import { quoteSwap } from '../../src/payments/swaps/quote-swap.ts';
-import { openSwap } from '../../src/payments/swaps/routes.ts';
 import { type SwapStatus, swapSaga } from '../../src/payments/swaps/saga.ts';
 import { findSwap, type Swap } from '../../src/payments/swaps/swap.ts';
 import { type SwapToken, swapTokens } from '../../src/payments/swaps/tokens.ts';
@@ -93,7 +93,7 @@ export function useSwapWorld(options: ChainsOptions = {}) {
       return db.transaction(async (tx) => {
         const swap = { ...terms, ...agreed, accountId: user.id, validSeconds };
         const { id, outcome } = await openSwap(tx, deposits.ledger, swap);
-        expect(outcome).toBe('posted');
+        expect(outcome.outcome).toBe('posted');
         return id;
       });
     },

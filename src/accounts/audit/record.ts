@@ -32,9 +32,13 @@ function withoutSecrets(typed: string): string {
 export const auditActions = {
   'account.registered': 'The account was created.',
   'sign_in.succeeded': 'A sign-in with the password succeeded and created a key.',
+  'session.started': 'The owner signed in on the website with the password.',
+  'session.ended': 'The owner signed out, or a session was ended. `sessions` is how many.',
   'key.created': 'A key was created by another key, or by the operator for an account without an email.',
   'key.rotated': 'A key was replaced by a new one with the same name, scopes and expiry.',
-  'key.revoked': 'A key was revoked.',
+  'key.revoked': 'A key was revoked, and the keys below it, if it had any.',
+  'key.frozen': 'A key was frozen, and with it the keys below it: they can read but not pay.',
+  'key.unfrozen': 'The freeze of a key was ended.',
   'keys.revoked': 'All keys of the account were revoked.',
   'sign_in.failed': 'A sign-in with a wrong password failed. At most 20 an hour are logged per network.',
   'password.changed': 'The password was changed with the current password.',
@@ -46,6 +50,8 @@ export const auditActions = {
   'email.yielded':
     'The email, which was never verified, moved to another account whose owner proved that the mailbox is theirs.',
   'phone.removed': 'The phone number was removed.',
+  'policy.changed': 'The policy of a key was set, and allows no more than before.',
+  'policy.widened': 'The policy of a key was changed or removed, and may allow more than before.',
   'webhook.created': 'A webhook was created.',
   'webhook.deleted': 'A webhook was deleted.',
   'merchant.changed': 'A domain was registered, or its orders URL was changed.',

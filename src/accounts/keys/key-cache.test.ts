@@ -13,6 +13,7 @@ const row = {
   handle: 'PA-AAAAAAAA',
   tier: 'free',
   scopes: ['read'],
+  stamp: 3n,
   expiresAt: null,
   lastUsedAt: null,
   createdAt: new Date(start),
@@ -44,8 +45,8 @@ test('a key is asked for once, until its account changes', async () => {
   const key = newApiKey();
   const first = ring.find(key, anybody);
   answer([row]);
-  expect(await first).toMatchObject({ accountId: 7n });
-  expect(ring.find(key, anybody)).toMatchObject({ accountId: 7n });
+  expect(await first).toMatchObject({ accountId: 7n, stamp: 3n });
+  expect(ring.find(key, anybody)).toMatchObject({ accountId: 7n, stamp: 3n });
   ring.forget(7n);
   expect(ring.find(key, anybody)).toBeInstanceOf(Promise);
 });

@@ -87,7 +87,7 @@ export function addKeyCommands(account: Command, { withDatabase, say, operator, 
 
   account
     .command('revoke-keys <who>')
-    .description('revoke every API key of an account; its owner signs in for a new one')
+    .description('revoke every API key of an account and end its sessions; its owner signs in again')
     .option('--end-webhooks', 'end its webhooks too')
     .action((who: string, options: { readonly endWebhooks?: true }) =>
       withDatabase(async (db) => {
@@ -121,6 +121,8 @@ function describe(key: ListedKey, idleness: KeyIdleness): string {
       `made ${key.createdAt.toISOString()}`,
       used,
       end === null ? 'does not end' : `ends ${end}`,
+      ...(key.parent === null ? [] : [`below ${key.parent}`]),
+      ...(key.frozen ? ['frozen'] : []),
       ...(key.rotatedTo === null ? [] : [`replaced by ${key.rotatedTo}`]),
       key.name ?? '-',
     ].join('  '),

@@ -4,10 +4,13 @@ import { type Caller, created, defineRoute, ok, type Route, scopes } from '../..
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
+import { lockOwner } from '../../ledger/require-live-key.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
+import { freezeRoutes } from './freeze-routes.ts';
 import { makeKey } from './make-key.ts';
+import { requireUnfrozen } from './place.ts';
 import { revokeAllKeys, revokeKey, revokeMostKeys } from './revoke-keys.ts';
 import { rotateRoute } from './rotate-route.ts';
 import { describeKey, describeNewKey, exampleListed, key, listLiveKeys, scope } from './shown-key.ts';
@@ -27,6 +30,7 @@ export function keyRoutes(parts: AccountParts): Route[] {
     keysRoute(parts),
     makeRoute(parts),
     rotateRoute(parts),
+    ...freezeRoutes(parts),
     endRoute(parts),
     endAllRoute(parts),
     endOwnRoute(parts),
@@ -59,7 +63,7 @@ function makeRoute(parts: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Create an API key',
       description:
-        'Give each agent its own key with only the scopes it needs. A key can only create keys with no more scopes and no later expiry than its own. The new key is shown only once: if the response is lost, revoke the key and create another. You receive an email when a key with the scope `withdraw` is created.',
+        'Give each agent its own key with only the scopes it needs. Keys form a tree of at most 8 levels: the new key is below the calling key, or below `parent`. It has no more scopes and no later expiry than either of them, and revoking a key revokes all keys below it. An account can have 1,000 working keys. The new key is shown only once: if the response is lost, revoke the key and create another. You receive an email when a key with the scope `withdraw` is created.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
@@ -69,9 +73,12 @@ function makeRoute(parts: AccountParts): Route {
           .min(1, 'must name at least one scope')
           .max(scopes.length)
           .optional()
-          .meta({ description: 'Defaults to the scopes of the calling key.' }),
+          .meta({ description: 'Defaults to the scopes of the parent.' }),
         expiresAt: dateTimeField.optional().meta({
-          description: `${dateTimeFormats} Defaults to the expiry of the calling key, if it has one.`,
+          description: `${dateTimeFormats} Defaults to the expiry of the parent or of the calling key, whichever is earlier, if they have one.`,
+        }),
+        parent: idParameter.optional().meta({
+          description: 'The id of the key above the new one: the calling key, which is the default, or a key below it.',
         }),
       }),
       examples: { body: { name: exampleListed.name, scopes: exampleListed.scopes } },
@@ -88,11 +95,18 @@ function makeRoute(parts: AccountParts): Route {
           },
         },
       },
-      errors: [accountErrors.key_outlives_maker, dailyCapErrors.daily_cap_reached],
+      errors: [
+        accountErrors.key_not_found,
+        accountErrors.key_outlives_maker,
+        accountErrors.key_frozen,
+        accountErrors.key_tree_too_deep,
+        accountErrors.too_many_keys,
+        dailyCapErrors.daily_cap_reached,
+      ],
     },
-    async ({ caller, body: { name, scopes: wanted, expiresAt }, ip }) => {
+    async ({ caller, body: { name, scopes: wanted, expiresAt, parent }, ip }) => {
       const chosen = wanted && scopes.filter((one) => wanted.includes(one));
-      const wish = { caller, ip, name, scopes: chosen, expiresAt };
+      const wish = { caller, ip, name, scopes: chosen, expiresAt, parent };
       const made = await parts.db.transaction((tx) => makeKey(tx, parts, wish));
       return created(describeNewKey(made, { ...parts, keyId: caller.keyId }));
     },
@@ -106,13 +120,15 @@ interface Revocation {
   readonly endWebhooks: boolean | undefined;
 }
 
-/** Returns the webhooks of the key. */
-function revokeEverywhere({ changes, onKeysEnded }: AccountParts, { caller, ip, key, endWebhooks }: Revocation) {
+/** Returns the webhooks of the key and the keys below it. A frozen key can revoke itself, and no other. */
+function revokeEverywhere(parts: AccountParts, { caller, ip, key, endWebhooks }: Revocation) {
   const { accountId, keyId } = caller;
   const webhooks = endWebhooks ? 'end' : 'keep';
-  return changes.everywhere(accountId, (tx) =>
-    revokeKey(tx, onKeysEnded, { accountId, key, webhooks, by: { keyId, address: ip } }),
-  );
+  return parts.changes.everywhere(accountId, async (tx) => {
+    await lockOwner(tx, accountId);
+    if (key !== keyId) await requireUnfrozen(tx, caller);
+    return revokeKey(tx, parts, { accountId, key, webhooks, by: { keyId, address: ip } });
+  });
 }
 
 const revokedSchema = z.object({ revoked: z.literal(true), webhooks: keyWebhooks });
@@ -125,7 +141,8 @@ function endRoute(parts: AccountParts): Route {
       path: '/account/keys/:id',
       tag: 'Accounts',
       summary: 'Revoke a key',
-      description: 'Wallets and funds are unaffected. Revoking a key again returns its webhooks, and can delete them.',
+      description:
+        'Also revokes all keys below it, unless another working key has its place: while a rotated key and its replacement both work, only the named one is revoked. Wallets and funds are unaffected. Revoking a key again returns the webhooks of the revoked keys, and can delete them.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: idParameter }),
@@ -133,7 +150,7 @@ function endRoute(parts: AccountParts): Route {
         endWebhooks: z
           .enum(['true', 'false'], { error: 'must be true or false' })
           .optional()
-          .meta({ description: '`true` also deletes the webhooks that were created with the key.' }),
+          .meta({ description: '`true` also deletes the webhooks that were created with the revoked keys.' }),
       }),
       examples: { params: { id: exampleListed.id } },
       returns: {
@@ -143,7 +160,7 @@ function endRoute(parts: AccountParts): Route {
           example: { id: exampleListed.id, revoked: true, webhooks: exampleWebhooks },
         },
       },
-      errors: [accountErrors.key_not_found],
+      errors: [accountErrors.key_not_found, accountErrors.key_frozen],
     },
     async ({ caller, params: { id }, query, ip }) => {
       const endWebhooks = query.endWebhooks === 'true';
@@ -174,13 +191,19 @@ function endAllRoute({ db, changes, onKeysEnded }: AccountParts): Route {
           example: { revoked: true, webhooks: exampleWebhooks },
         },
       },
+      errors: [accountErrors.key_frozen],
     },
-    async ({ caller: { accountId, keyId }, body, ip }) => {
+    async ({ caller, body, ip }) => {
+      const { accountId, keyId } = caller;
       const by = { keyId, address: ip };
+      // Checked before many keys are revoked. Only the check behind the lock is binding.
+      await requireUnfrozen(db, caller);
       await revokeMostKeys(db, { accountId, by });
-      const { webhooks } = await changes.everywhere(accountId, (tx) =>
-        revokeAllKeys(tx, onKeysEnded, { accountId, webhooks: body?.endWebhooks ? 'end' : 'keep', by }),
-      );
+      const { webhooks } = await changes.everywhere(accountId, async (tx) => {
+        await lockOwner(tx, accountId);
+        await requireUnfrozen(tx, caller);
+        return revokeAllKeys(tx, onKeysEnded, { accountId, webhooks: body?.endWebhooks ? 'end' : 'keep', by });
+      });
       return ok({ revoked: true, webhooks });
     },
   );
@@ -195,7 +218,7 @@ function endOwnRoute(parts: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Revoke the calling key',
       description:
-        'Any key can revoke itself, whatever its scopes. Wallets and funds are unaffected. Sign in again to get a new key.',
+        'Any key can revoke itself, whatever its scopes. This also revokes all keys below it, unless another working key has its place. Wallets and funds are unaffected. Sign in again to get a new key.',
       auth: 'key',
       countsKeys: true,
       scope: 'any',

@@ -13,7 +13,15 @@ import { accountErrors } from '../errors.ts';
 import { mailOwner } from '../mail-owner.ts';
 import type { AccountParts } from '../parts.ts';
 import { newApiKey } from './api-key.ts';
+import { isWorking, workingTimes } from './key-lifetime.ts';
+import { isAbove, isKeyFrozen, type PlacedKey, parentOfKey, placedKeyColumns, requireUnfrozen } from './place.ts';
 import type { IssuedKey } from './shown-key.ts';
+
+/** The root is on the first level. */
+const mostLevels = 8;
+
+/** Working keys of one account. Signing in is never refused, and its keys count. */
+const mostKeys = 1_000;
 
 interface NewKey {
   readonly accountId: bigint;
@@ -21,25 +29,29 @@ interface NewKey {
   /** Defaults to all scopes. */
   readonly scopes?: readonly Scope[];
   readonly expiresAt?: Date | null;
-  /** The key that this one replaces. */
-  readonly rotatedFrom?: string;
+  /** The key above it. Left out for a root. */
+  readonly parent?: Pick<PlacedKey, 'path'>;
+  /** The key that this one replaces, and whose place it takes. */
+  readonly rotatedFrom?: Pick<PlacedKey, 'id' | 'path'>;
 }
 
 /** The only place that creates keys and their events. */
 export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): Promise<IssuedKey> {
-  const { accountId, name, scopes = allScopes, expiresAt = null, rotatedFrom = null } = key;
+  const { accountId, name, scopes = allScopes, expiresAt = null, parent, rotatedFrom } = key;
   const id = newId('key');
   const apiKey = newApiKey();
   const last4 = apiKey.slice(-4);
-  const { createdAt } = onlyRow(
-    await tx.query<{ createdAt: Date }>(
-      `INSERT INTO api_keys (id, account_id, key_hash, name, last4, scopes, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at`,
-      [id, accountId, secrets.hash('api-keys', apiKey), name, last4, scopes, expiresAt],
+  const path = rotatedFrom?.path ?? [...(parent?.path ?? []), id];
+  const stored = onlyRow(
+    await tx.query<Pick<IssuedKey, 'createdAt' | 'parent' | 'frozen'>>(
+      `INSERT INTO api_keys AS k (id, account_id, key_hash, name, last4, scopes, expires_at, place, path)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       RETURNING created_at, ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen`,
+      [id, accountId, secrets.hash('api-keys', apiKey), name, last4, scopes, expiresAt, path.at(-1), path],
     ),
   );
-  const issued = { id, apiKey, name, last4, scopes: [...scopes], createdAt, expiresAt };
-  await recordKeyCreated(tx, accountId, issued, rotatedFrom);
+  const issued = { id, apiKey, name, last4, scopes: [...scopes], expiresAt, ...stored };
+  await recordKeyCreated(tx, accountId, issued, rotatedFrom?.id ?? null);
   return issued;
 }
 
@@ -47,51 +59,101 @@ interface KeyWish {
   readonly caller: Caller;
   readonly ip: string;
   readonly name: string;
-  /** Defaults to the scopes of the calling key. */
+  /** The calling key or a key below it. Defaults to the calling key. */
+  readonly parent: string | undefined;
+  /** Defaults to the scopes of the parent. */
   readonly scopes: readonly Scope[] | undefined;
-  /** Defaults to the expiry of the calling key. */
+  /** Defaults to the expiry of the parent or of the calling key, whichever is earlier. */
   readonly expiresAt: Date | undefined;
 }
 
-/** Creates a key with no more scopes and no later expiry than the calling key. */
-export async function makeKey(tx: Transaction, { secrets, clock }: AccountParts, wish: KeyWish): Promise<IssuedKey> {
+/**
+ * Creates a key below the parent, with no more scopes and no later expiry than the parent and the calling key. The owner's
+ * row is locked, so the parent cannot be revoked and no other key can be created meanwhile.
+ */
+export async function makeKey(tx: Transaction, parts: AccountParts, wish: KeyWish): Promise<IssuedKey> {
+  const { secrets, clock } = parts;
   const { caller, ip, name } = wish;
   const { accountId, keyId } = caller;
   await requireLiveKey(tx, caller);
-  const maker = await readMaker(tx, keyId);
-  const scopes = wish.scopes ?? maker.scopes;
+  const maker = await requireUnfrozen(tx, caller);
+  const parent = await findParent(tx, parts, { accountId, maker, id: wish.parent });
+  const scopes = wish.scopes ?? parent.scopes;
   requireScopes(maker, scopes);
-  const expiresAt = expiryWithin(maker.expiresAt, wish.expiresAt, clock);
+  requireScopesOfParent(parent, scopes);
+  const expiresAt = expiryWithin({ maker, parent }, wish.expiresAt, clock);
+  if (parent.path.length >= mostLevels) throw accountErrors.key_tree_too_deep();
+  await refuseTooMany(tx, parts, accountId);
 
   await countToday(tx, caller, 'keys');
-  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt });
-  const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null };
+  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt, parent });
+  const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null, parent: key.parent };
   await recordAudit(tx, { accountId, action: 'key.created', by: { keyId, address: ip }, details });
   if (scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, newKeyNotice(key, ip));
   return key;
 }
 
-type Maker = Pick<IssuedKey, 'scopes' | 'expiresAt'>;
-
-/** The calling key, which can neither create nor rotate a key with more scopes or a later expiry. */
-export async function readMaker(tx: Transaction, keyId: string): Promise<Maker> {
-  return onlyRow(await tx.query<Maker>('SELECT scopes, expires_at FROM api_keys WHERE id = $1', [keyId]));
+interface ParentWish {
+  readonly accountId: bigint;
+  readonly maker: PlacedKey;
+  readonly id: string | undefined;
 }
 
-export function requireScopes(maker: Maker, scopes: readonly Scope[]): void {
+/** A working key at the place of the calling key or below it. */
+async function findParent(tx: Transaction, parts: AccountParts, { accountId, maker, id }: ParentWish) {
+  if (id === undefined || id === maker.id) return maker;
+  const { rows } = await tx.query<PlacedKey>(
+    `SELECT ${placedKeyColumns} FROM api_keys k
+      WHERE k.id = $1 AND k.account_id = $2 AND ${isWorking('k', '$3', '$4')}`,
+    [id, accountId, ...workingTimes(parts)],
+  );
+  const [parent] = rows;
+  if (parent !== undefined && (parent.place === maker.place || isAbove(maker, parent))) return parent;
+  throw accountErrors.key_not_found(
+    'The parent must be the calling key or a working key below it. GET /account/keys lists your keys.',
+  );
+}
+
+async function refuseTooMany(tx: Transaction, parts: AccountParts, accountId: bigint): Promise<void> {
+  const { rowCount } = await tx.query(
+    `SELECT FROM api_keys k WHERE k.account_id = $1 AND ${isWorking('k', '$2', '$3')} LIMIT ${mostKeys}`,
+    [accountId, ...workingTimes(parts)],
+  );
+  if (rowCount === mostKeys) throw accountErrors.too_many_keys();
+}
+
+/** The calling key can neither create nor rotate a key with more scopes. */
+export function requireScopes(maker: Pick<PlacedKey, 'scopes'>, scopes: readonly Scope[]): void {
   const missing = scopes.find((scope) => !maker.scopes.includes(scope));
   if (missing !== undefined) throw scopeRequired(missing);
 }
 
-function expiryWithin(most: Date | null, wished: Date | undefined, clock: Clock): Date | null {
+function requireScopesOfParent(parent: PlacedKey, scopes: readonly Scope[]): void {
+  const missing = scopes.find((scope) => !parent.scopes.includes(scope));
+  if (missing === undefined) return;
+  throw httpErrors.scope_required(
+    `The parent lacks the scope \`${missing}\`, so keys below it cannot have it. Choose another parent or fewer scopes.`,
+    { members: { scope: missing } },
+  );
+}
+
+interface Limits {
+  readonly maker: PlacedKey;
+  readonly parent: PlacedKey;
+}
+
+function expiryWithin({ maker, parent }: Limits, wished: Date | undefined, clock: Clock): Date | null {
+  const isParentFirst = parent.expiresAt !== null && (maker.expiresAt === null || parent.expiresAt < maker.expiresAt);
+  const most = isParentFirst ? parent.expiresAt : maker.expiresAt;
   if (wished === undefined) return most;
   if (wished.getTime() <= clock.now() || wished.getUTCFullYear() > 9_999) {
     const message = 'must be in the future and before the year 10000';
     throw httpErrors.invalid_request(`expiresAt ${message}.`, { errors: [{ path: 'expiresAt', message }] });
   }
   if (most !== null && wished > most) {
+    const whose = isParentFirst ? 'The parent' : 'The calling key';
     throw accountErrors.key_outlives_maker(
-      `The calling key expires at ${most.toISOString()}; a key that it creates must not expire later.`,
+      `${whose} expires at ${most.toISOString()}; the new key must not expire later.`,
     );
   }
   return wished;

@@ -7,7 +7,8 @@ import { accountErrors } from '../errors.ts';
 import { mailOwner } from '../mail-owner.ts';
 import type { AccountParts } from '../parts.ts';
 import { endOfKey } from './key-lifetime.ts';
-import { issueKey, readMaker, requireScopes } from './make-key.ts';
+import { issueKey, requireScopes } from './make-key.ts';
+import { isAbove, isRoot, type PlacedKey, requireUnfrozen } from './place.ts';
 import { revokeKey } from './revoke-keys.ts';
 import type { IssuedKey, ListedKey } from './shown-key.ts';
 
@@ -19,21 +20,22 @@ interface KeyRotation {
 }
 
 /**
- * Replaces a key by one with the same name, scopes and expiry. The old key works until the overlap ends. The caller
- * may rotate any key that it could have created: no more scopes and no later expiry than its own. The account's row is
- * locked first, so the second of two concurrent rotations finds the key already rotated.
+ * Replaces a key by one with the same name, scopes, expiry and place. The old key works until the overlap ends. The
+ * caller may rotate itself and any key that it could have created: below it, with no more scopes and no later expiry than
+ * its own. The account's row is locked first, so the second of two concurrent rotations finds the key already rotated.
  */
 export async function rotateKey(tx: Transaction, parts: AccountParts, rotation: KeyRotation) {
-  const { secrets, clock, onKeysEnded, onKeyRotated } = parts;
+  const { secrets, clock, onKeyRotated } = parts;
   const { caller, ip, overlapSeconds } = rotation;
   const { accountId, keyId } = caller;
   const by = { keyId, address: ip };
   // A revocation locks the ledger accounts before the owner's row.
   if (overlapSeconds === 0) await lockOwner(tx, accountId);
   await requireLiveKey(tx, caller);
+  const rotator = await requireUnfrozen(tx, caller);
   const old = await readKey(tx, accountId, rotation.key);
   refuseEnded(old, parts);
-  const life = await lifeWithin(tx, caller, old);
+  const life = lifeWithin(rotator, old);
 
   await countToday(tx, caller, 'keys');
   const key = await issueKey(tx, secrets, {
@@ -41,19 +43,19 @@ export async function rotateKey(tx: Transaction, parts: AccountParts, rotation: 
     name: old.name ?? 'Unnamed',
     scopes: old.scopes,
     expiresAt: life,
-    rotatedFrom: old.id,
+    rotatedFrom: old,
   });
   const from = [old.id, ...(old.rotatedTo === null ? [] : [old.rotatedTo])];
   await onKeyRotated(tx, { accountId, from, to: key.id });
   const oldEndsAt = await endAfterOverlap(tx, old.id, key.id, new Date(clock.now() + overlapSeconds * 1_000));
   const details = { key: old.id, to: key.id, endsAt: oldEndsAt.toISOString() };
   await recordAudit(tx, { accountId, action: 'key.rotated', by, details });
-  if (overlapSeconds === 0) await revokeKey(tx, onKeysEnded, { accountId, key: old.id, webhooks: 'keep', by });
+  if (overlapSeconds === 0) await revokeKey(tx, parts, { accountId, key: old.id, webhooks: 'keep', by });
   if (old.scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, rotatedNotice(key, old, ip));
   return { key, oldEndsAt };
 }
 
-interface OldKey extends Omit<ListedKey, 'lastUsedFrom'> {
+interface OldKey extends Omit<ListedKey, 'lastUsedFrom' | 'parent' | 'frozen'>, Pick<PlacedKey, 'place' | 'path'> {
   readonly revoked: boolean;
   /** The successor was revoked unused: its secret may never have reached the owner. */
   readonly successorGivenUp: boolean;
@@ -63,7 +65,7 @@ interface OldKey extends Omit<ListedKey, 'lastUsedFrom'> {
 async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<OldKey> {
   const { rows } = await tx.query<OldKey>(
     `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.expires_at,
-            k.last_used_at, k.created_at, k.rotated_to,
+            k.last_used_at, k.created_at, k.rotated_to, k.place, k.path,
             s.revoked_at IS NOT NULL AND s.last_used_at IS NULL AS successor_given_up, s.expires_at AS successor_expires_at
        FROM api_keys k LEFT JOIN api_keys s ON s.id = k.rotated_to WHERE k.id = $1 AND k.account_id = $2`,
     [id, accountId],
@@ -83,13 +85,15 @@ function refuseEnded(old: OldKey, { clock, idleMs }: AccountParts): void {
 
 /**
  * The expiry of the new key: that of the old one before any rotation shortened it. Throws when another key calls and
- * has fewer scopes or ends earlier.
+ * has fewer scopes, is not above it, or ends earlier. Whoever rotates a key holds its place, so a key that could rotate its
+ * parent would escape its own policy. Roots may rotate one another.
  */
-async function lifeWithin(tx: Transaction, { keyId }: Caller, old: OldKey): Promise<Date | null> {
+function lifeWithin(caller: PlacedKey, old: OldKey): Date | null {
   const life = old.rotatedTo === null ? old.expiresAt : old.successorExpiresAt;
-  if (old.id === keyId) return life;
-  const caller = await readMaker(tx, keyId);
+  if (old.id === caller.id) return life;
   requireScopes(caller, old.scopes);
+  const isWithinReach = caller.place === old.place || isAbove(caller, old) || (isRoot(caller) && isRoot(old));
+  if (!isWithinReach) throw accountErrors.not_an_ancestor('A key can only rotate itself and the keys below it.');
   if (caller.expiresAt !== null && (life === null || life > caller.expiresAt)) {
     throw accountErrors.key_outlives_maker(
       `The calling key expires at ${caller.expiresAt.toISOString()} and can only rotate keys that expire no later.`,

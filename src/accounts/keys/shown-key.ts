@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Scope, scopes } from '../../kernel/http/define-route.ts';
-import { formatKeyEnd, type KeyIdleness, type KeyTimes } from './key-lifetime.ts';
+import { formatKeyEnd, isWorking, type KeyIdleness, type KeyTimes, workingTimes } from './key-lifetime.ts';
+import { isKeyFrozen, parentOfKey } from './place.ts';
 
 interface KeyQuery extends KeyIdleness {
   readonly accountId: bigint;
@@ -16,16 +17,13 @@ export async function listLiveKeys(
   db: Queryable,
   { accountId, clock, idleMs, limit, cursor }: KeyQuery,
 ): Promise<ListedKey[]> {
-  const now = clock.now();
   const { rows } = await db.query<ListedKey>(
-    `SELECT id, name, last4, scopes, created_at, last_used_at,
-            last_used_from, expires_at, rotated_to
-       FROM api_keys
-      WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)
-        AND ($3::timestamptz IS NULL OR greatest(created_at, last_used_at) > $3)
-        AND ($4::text IS NULL OR id < $4)
-      ORDER BY id DESC LIMIT $5`,
-    [accountId, new Date(now), Number.isFinite(idleMs) ? new Date(now - idleMs) : null, cursor ?? null, limit + 1],
+    `SELECT k.id, k.name, k.last4, k.scopes, k.created_at, k.last_used_at, k.last_used_from, k.expires_at, k.rotated_to,
+            ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen
+       FROM api_keys k
+      WHERE k.account_id = $1 AND ${isWorking('k', '$2', '$3')} AND ($4::text IS NULL OR k.id < $4)
+      ORDER BY k.id DESC LIMIT $5`,
+    [accountId, ...workingTimes({ clock, idleMs }), cursor ?? null, limit + 1],
   );
   return rows;
 }
@@ -39,6 +37,13 @@ export const key = z.object({
   scopes: z.array(scope).meta({
     description:
       'What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks.',
+  }),
+  parent: z.string().nullable().meta({
+    description:
+      'The id of the key above this one. Null for a root, which comes from registering or signing in. Revoking a key also revokes all keys below it.',
+  }),
+  frozen: z.boolean().meta({
+    description: 'Whether this key or a key above it is frozen. A frozen key can read, and pays nothing.',
   }),
   createdAt: z.iso.datetime(),
   lastUsedAt: z.iso
@@ -69,6 +74,8 @@ export const exampleListed = {
   name: 'Shopping agent',
   last4: 'dabc',
   scopes: ['read', 'pay'] satisfies Scope[] as Scope[],
+  parent: 'key_01kp3v0a5c9f7h2j4m6n8p0q1r' as string | null,
+  frozen: false,
   createdAt: '2026-01-15T10:00:00.000Z',
   lastUsedAt: '2026-01-16T08:30:00.000Z',
   lastUsedFrom: '203.0.113.7',

@@ -30,7 +30,7 @@ export interface PasswordSet {
 }
 
 /**
- * Sets a new password in the caller's transaction and voids any reset token. A claim token stays valid: otherwise an
+ * Sets a new password in the caller's transaction, which ends all sessions on the pages, and voids any reset token. A claim token stays valid: otherwise an
  * account with someone else's mailbox could keep it by changing the password.
  */
 export async function setPassword(

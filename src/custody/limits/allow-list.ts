@@ -21,8 +21,13 @@ interface Leaving {
  */
 export async function enforceLimits(tx: Transaction, brakes: OutgoingLimits, leaving: Leaving): Promise<void> {
   await lockOutgoing(tx, leaving.accountId);
-  await refuseNotAllowed(tx, leaving);
-  await refuseBeyondDailyLimit(tx, brakes, leaving);
+  await checkLimits(tx, brakes, leaving);
+}
+
+/** As they are now. Without the lock another payment may use what is left. */
+export async function checkLimits(db: Queryable, brakes: OutgoingLimits, leaving: Leaving): Promise<void> {
+  await refuseNotAllowed(db, leaving);
+  await refuseBeyondDailyLimit(db, brakes, leaving);
 }
 
 /** Serializes an account's outgoing payments and changes of its allow-list. */

@@ -32,9 +32,13 @@ export const dailyCaps = {
   webhookRetries: { most: 1_000, named: 'repeated deliveries' },
   /** Each search keeps a page of up to 24 KB for a day. GET /nano/search is paid for and not counted. */
   searches: { most: 2_000, named: 'searches' },
-  /** Saved addresses, the allow-list and the tier. */
+  /** Saved addresses, the allow-list, the tier, and unfreezing keys. */
   settings: { most: 200, named: 'changes of the account' },
   domains: { most: 200, named: 'changes of domains' },
+  /** Of keys. A program may adjust the budgets of many keys every hour. */
+  policies: { most: 5_000, named: 'changes of policies' },
+  /** With an id that the key never had: what was spent under an id is kept when the budget leaves the policy. */
+  budgets: { most: 5_000, named: 'new budgets' },
   /** The wallet is created once, but the response is stored for each Idempotency-Key. */
   walletRequests: { most: 500, named: 'requests for a wallet with an Idempotency-Key' },
   /** Orders that the buyer must complete at the shop. No money is held for them. */

@@ -23,6 +23,9 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.idempotency_keys': everything,
   'ledger.event_subscriptions': everything,
   'ledger.events': everything,
+  'ledger.budgets': ['SELECT', 'INSERT', 'UPDATE (most, on_exceed, is_active, nos, sums, spent, told)'],
+  'ledger.spendings': ['SELECT', 'INSERT'],
+  'ledger.spending_returns': ['SELECT', 'INSERT'],
   'public.audit_log': ['SELECT', 'INSERT'],
   'public.schema_migrations': ['SELECT'],
   // The service may claim an empty database, but never change the claim.

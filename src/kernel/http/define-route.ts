@@ -12,6 +12,11 @@ export interface Caller {
   readonly scopes: readonly Scope[];
   /** The rate-limit bucket of this caller. */
   readonly bucket: string;
+  /**
+   * Counts the changes of the account's policies, as this instance knows it: 0 when it never had any. Left out when the
+   * database must be asked.
+   */
+  readonly stamp?: bigint;
 }
 
 /** The client's Idempotency-Key, and a fingerprint of the request that it was sent with. */
@@ -152,6 +157,10 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly errors?: readonly ErrorKind[];
   /** Accepts an Idempotency-Key: a retry gets the first successful response. */
   readonly idempotent?: true;
+  /** Takes If-Match with the entity tag of what it changes. The handler compares it. */
+  readonly ifMatch?: true;
+  /** Success carries an ETag. The handler sets it. */
+  readonly etag?: true;
   /**
    * The route itself counts a request without a key that carries one of these headers, once it knows the payer or signer. If the
    * request fails earlier, it counts against its address.

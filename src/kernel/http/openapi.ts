@@ -69,7 +69,7 @@ export function buildOpenApi(
       title: 'Paywright',
       version: interfaceVersion,
       description:
-        'Stablecoin payments for AI agents and the people who own them. In a request body, null is treated as omitted, except with PATCH, where it clears a field.',
+        'Stablecoin payments for AI agents and the people who own them. In a request body, null is treated as omitted, except with PATCH, where it clears a field, and with PUT, where it is refused.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${publicUrl}/api` }],
@@ -99,6 +99,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
       ...toParameters('path', spec.params, spec.examples?.params),
       ...toParameters('query', spec.query, spec.examples?.query),
       ...(spec.idempotent ? [idempotencyParameter] : []),
+      ...(spec.ifMatch ? [ifMatchParameter] : []),
     ],
     ...(spec.body !== undefined && {
       requestBody: {
@@ -125,7 +126,7 @@ function successResponses(spec: Route['spec']): Record<string, Json> {
       status,
       {
         description: success.description,
-        headers: rateLimitHeaders,
+        headers: { ...rateLimitHeaders, ...(spec.etag && etagHeader) },
         content: {
           'application/json': { schema: toSchema(success.schema, 'output'), example: success.example },
           ...Object.fromEntries(
@@ -248,6 +249,23 @@ const idempotencyParameter = {
   description:
     'Makes the request safe to retry: the same request with the same key returns the response of the first success, which is kept for at least 24 hours.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+const ifMatchParameter = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The entity tag that you read, in quotes. If it has changed since, nothing is changed and the response is 412.',
+  schema: { type: 'string' },
+};
+
+const etagHeader = {
+  ETag: {
+    description: 'The version as a strong entity tag, for If-Match.',
+    schema: { type: 'string' },
+    example: '"5f2b1c0a9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a"',
+  },
 };
 
 const rateLimitHeaders = {

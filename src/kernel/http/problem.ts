@@ -53,14 +53,16 @@ export function defineErrors<Code extends string>(specs: Record<Code, ErrorSpec>
 }
 
 /**
- * Returns the error that `ask` throws, to be thrown later: an idempotent replay must get its stored response even if
- * the request would be refused now. The error is wrapped because any value can be thrown.
+ * Asks now what is needed later. The answer is a function that returns the result, or throws what `ask` has thrown: a request
+ * asks before its transaction, and is refused inside it, after the place where an idempotent replay gets its stored response.
  */
-export async function catchError(ask: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
+export async function askBefore<Result>(ask: () => Promise<Result>): Promise<() => Result> {
   try {
-    await ask();
-    return undefined;
+    const result = await ask();
+    return () => result;
   } catch (error) {
-    return { error };
+    return () => {
+      throw error;
+    };
   }
 }

@@ -18,7 +18,7 @@ const overHttps = { 'strict-transport-security': 'max-age=31536000; includeSubDo
 const cors = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, Idempotency-Replayed, Location, Allow, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE',
+    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, Idempotency-Replayed, Location, Allow, ETag, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE',
 };
 
 /** Names and values in turn, as Node takes a list of headers. */

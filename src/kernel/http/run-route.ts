@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Secrets } from '../secrets/secrets.ts';
+import { CallerChanged } from './caller-changed.ts';
 import type {
   Auth,
   Caller,
@@ -96,7 +97,7 @@ export async function runRoute(
   }
   requireScope(spec, request.caller);
 
-  const answer = await route.handle(new HandledRequest(route, request, parts));
+  const answer = await handle(route, request, parts);
 
   const headers = 'headers' in answer ? answer.headers : undefined;
   const isReplay = 'replayed' in answer;
@@ -110,8 +111,25 @@ export async function runRoute(
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }
 
+/** Far more than a request meets, unless somebody changes policies without a pause. */
+const mostAttempts = 20;
+
+/** Again, when what the caller may do has changed meanwhile. Nothing was written then. */
+async function handle(route: Route, request: FastifyRequest, parts: RunParts): ReturnType<Route['handle']> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await route.handle(new HandledRequest(route, request, parts));
+    } catch (error) {
+      if (!(error instanceof CallerChanged) || request.caller === undefined || attempt === mostAttempts) throw error;
+      const { stamp: _, ...caller } = request.caller;
+      request.caller = caller;
+    }
+  }
+}
+
 function readBody(spec: Route['spec'], { body, bytes }: FastifyRequest): unknown {
-  const mayHoldNulls = spec.method !== 'PATCH' && bytes?.includes('null') === true;
+  const replacesOrChanges = spec.method === 'PUT' || spec.method === 'PATCH';
+  const mayHoldNulls = !replacesOrChanges && bytes?.includes('null') === true;
   return mayHoldNulls ? withoutNulls(spec.body, body) : body;
 }
 

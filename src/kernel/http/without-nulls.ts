@@ -3,7 +3,7 @@ import { z } from 'zod';
 /**
  * Drops null fields, because many clients send null for a field that they leave out. A null that the schema accepts
  * stays, and so does everything that the schema leaves open, such as data passed on to a third party. Not for PATCH,
- * where null clears a field.
+ * where null clears a field, nor for PUT: what it leaves out is removed, and a null may be a calculation gone wrong.
  */
 export function withoutNulls(schema: z.core.$ZodType | undefined, value: unknown): unknown {
   return value === null && !takesNull(schema) ? undefined : clean(schema, value);

@@ -6,6 +6,7 @@ export type IdPrefix =
   | 'req'
   | 'aud'
   | 'key'
+  | 'ses'
   | 'wal'
   | 'msg'
   | 'dep'

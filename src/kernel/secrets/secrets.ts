@@ -19,6 +19,9 @@ export const hashPurposes = [
   'funding-links',
   'payment-credentials',
   'password-resets',
+  'owner-sessions',
+  /** The tokens of forms on the owner's pages. */
+  'forms',
   /**
    * Fingerprints of requests with an Idempotency-Key. Every transfer needs one, so its hash is half as long and
    * several times faster.

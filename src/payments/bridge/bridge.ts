@@ -4,17 +4,22 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { type AccountId, heldAccount, userAccount } from '../../ledger/account-id.ts';
 import { type Amount, add, amountOf, type Stored } from '../../money/amount.ts';
 import type { ChainId } from '../../money/catalogue.ts';
+import { keyFrozen } from '../../policies/frozen.ts';
 import type { BridgeStatus } from './saga.ts';
 
 export interface Bridge {
   readonly id: string;
   readonly accountId: bigint;
+  /** The key that asked for it; null for a deposit that is moved home. */
+  readonly keyId: string | null;
   readonly from: ChainId;
   readonly to: ChainId;
   /** The amount that is burned. */
   readonly amount: Amount;
   /** The gas of both chains, debited in addition to the amount. */
   readonly gasFee: Amount;
+  /** The part of it for the source chain. */
+  readonly gasLeaving: Amount;
   /** A request, or a deposit that is moved to the home chain. */
   readonly origin: 'request' | 'deposit';
   /** The house wallet that burns. */
@@ -35,6 +40,17 @@ export interface Bridge {
   readonly error: string | null;
   readonly createdAt: Date;
 }
+
+/**
+ * What the owner pays of a transfer that a frozen key has stopped: by then the wallet was filled and has approved the protocol.
+ * Otherwise whoever freezes a key could have us pay for transfers that never happen.
+ */
+export function gasKeptOf({ status, error, reached, gasLeaving }: GasKept): Amount {
+  const wasFilled = status === 'returning' || reached.returning !== undefined;
+  return wasFilled && error === keyFrozen ? gasLeaving : amountOf(gasLeaving.asset, 0n);
+}
+
+type GasKept = Pick<Bridge, 'status' | 'error' | 'reached' | 'gasLeaving'>;
 
 /** The debited amount. */
 export const debitedAmount = ({ amount, gasFee }: Pick<Bridge, 'amount' | 'gasFee'>): Amount => add(amount, gasFee);
@@ -60,8 +76,8 @@ export async function findBridge(db: Queryable, id: string): Promise<Bridge | un
 
 /** Until the mint has arrived, our own delivery is shown. Then the transaction that delivered it counts, no matter who sent that. */
 export async function selectBridges(db: Queryable, where: string, values: readonly unknown[]): Promise<Bridge[]> {
-  const { rows } = await db.query<Stored<Bridge, 'amount' | 'gasFee' | 'minted'>>(
-    `SELECT id, account_id, from_chain AS "from", to_chain AS "to", asset, amount, gas_fee, origin, burner_id, status, reached,
+  const { rows } = await db.query<Stored<Bridge, 'amount' | 'gasFee' | 'gasLeaving' | 'minted'>>(
+    `SELECT id, account_id, key_id, from_chain AS "from", to_chain AS "to", asset, amount, gas_fee, gas_leaving, origin, burner_id, status, reached,
         burns, max_fee, mint_recipient, burn_nonce, message, attestation, message_nonce, mints, minted, error, created_at,
         coalesce(burn_hash, (SELECT s.hash FROM chain_steps s WHERE s.saga_id = bridges.id
             AND s.step = CASE burns WHEN 1 THEN 'burn' ELSE 'burn_' || burns END AND s.state <> 'failed')) AS burn_hash,
@@ -74,6 +90,7 @@ export async function selectBridges(db: Queryable, where: string, values: readon
     ...row,
     amount: amountOf(asset, row.amount),
     gasFee: amountOf(asset, row.gasFee),
+    gasLeaving: amountOf(asset, row.gasLeaving),
     minted: row.minted === null ? null : amountOf(asset, row.minted),
   }));
 }

@@ -23,6 +23,7 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
 import { chains } from '../../money/catalogue.ts';
+import { keyFrozen, requireUnfrozenStep, stoppedByFreeze } from '../../policies/frozen.ts';
 import { askTerms, feeTooHigh } from './ask-protocol.ts';
 import { type Bridge, burnStep } from './bridge.ts';
 import { failBridge } from './fail-bridge.ts';
@@ -123,24 +124,30 @@ export async function burn(parts: BridgeParts, bridge: Bridge): Promise<SagaStep
   const { db, ledger, checkpoint = noCheckpoint } = parts;
   const { id, from, to, amount, maxFee, mintRecipient } = bridge;
   if (maxFee === null || mintRecipient === null) throw new Error(`bridge ${id} does not know what to burn for`);
-  const progress = await takeStep(parts, burnStep(bridge), (wallet) => ({
-    from: wallet,
-    contract: cctp.tokenMessenger,
-    data: encodeFunctionData({
-      abi: tokenMessengerAbi,
-      functionName: 'depositForBurn',
-      args: [
-        amount.atomic,
-        chains[to].domain,
-        pad(mintRecipient),
-        chains[from].tokens.USDC,
-        // Anybody may deliver the message, so that it arrives even if we cannot.
-        zeroHash,
-        maxFee,
-        standardFinality,
-      ],
-    }),
-  }));
+  const data = encodeFunctionData({
+    abi: tokenMessengerAbi,
+    functionName: 'depositForBurn',
+    args: [
+      amount.atomic,
+      chains[to].domain,
+      pad(mintRecipient),
+      chains[from].tokens.USDC,
+      // Anybody may deliver the message, so that it arrives even if we cannot.
+      zeroHash,
+      maxFee,
+      standardFinality,
+    ],
+  });
+  const progress = await takeStep(
+    parts,
+    burnStep(bridge),
+    (wallet) => ({ from: wallet, contract: cctp.tokenMessenger, data }),
+    (tx) => requireUnfrozenStep(tx, bridge, { ...burnStep(bridge), chain: from }),
+  ).catch(stoppedByFreeze);
+  if (progress === 'stopped') {
+    await failBridge(parts, bridge, 'never asked', keyFrozen);
+    return 'go_on';
+  }
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {
     await failBridge(parts, bridge, progress);

@@ -133,6 +133,7 @@ async function carry(
         ]);
       },
     });
-    if (outcome !== 'posted') throw new Error(`what waits to be carried home was not taken: ${outcome}`);
+    if (outcome.outcome !== 'posted')
+      throw new Error(`what waits to be carried home was not taken: ${outcome.outcome}`);
   });
 }

@@ -7,8 +7,9 @@ import type { Transaction } from '../../kernel/db/database.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
 import type { Posting } from '../../ledger/posting.ts';
+import { subtract } from '../../money/amount.ts';
 import { chains } from '../../money/catalogue.ts';
-import { type Bridge, burnStep, debitedAmount, sourceOf } from './bridge.ts';
+import { type Bridge, burnStep, debitedAmount, gasKeptOf, sourceOf } from './bridge.ts';
 import { type BridgeParts, spendingOf } from './parts.ts';
 import { bridgeSaga } from './saga.ts';
 
@@ -16,19 +17,20 @@ import { bridgeSaga } from './saga.ts';
 const carryAgainAfter = '1 hour';
 
 /**
- * The amount was certainly not burnt: its owner has all of it back in this commit. The tokens in the wallet that burns return to the
+ * The amount was certainly not burnt: its owner has all of it back in this commit, less the gas if a frozen key is the cause. The tokens in the wallet that burns return to the
  * treasury later, and the approval is revoked.
  */
 export async function failBridge(
   parts: BridgeParts,
   bridge: Bridge,
-  end: StepEnd,
-  reason = end.state === 'failed' ? end.reason : '',
+  end: StepEnd | 'never asked',
+  reason = typeof end !== 'string' && end.state === 'failed' ? end.reason : '',
 ): Promise<void> {
   const { db, ledger, logger } = parts;
   const { id, status, origin, from: chain } = bridge;
   const isFilled = status !== 'pending';
-  const isApproved = status === 'burning' || end.state === 'confirmed';
+  const wasAsked = end !== 'never asked';
+  const isApproved = status === 'burning' || (wasAsked && end.state === 'confirmed');
   await db.transaction(async (tx) => {
     const { address: recipient } = await houseWallet(tx, 'treasury', chain);
     return advanceSaga(tx, ledger, bridgeSaga, {
@@ -36,11 +38,12 @@ export async function failBridge(
       from: status,
       to: isFilled ? 'returning' : 'failed',
       set: { error: reason },
-      settle: [{ ...failedStep(bridge), end }],
+      // The database refuses to drop a step that was submitted meanwhile: then all of this is rolled back.
+      ...(wasAsked ? { settle: [{ ...failedStep(bridge), end }] } : { drop: [failedStep(bridge)] }),
       plan: isFilled ? stepsToReturn(await spendingOf(tx, bridge), { recipient, isApproved }) : [],
       post: async () => {
         const account = origin === 'deposit' ? await releaseDeposits(tx, bridge) : sourceOf(bridge);
-        return [refund(bridge, account, reason)];
+        return [refund({ ...bridge, status: isFilled ? 'returning' : 'failed', error: reason }, account, reason)];
       },
     });
   });
@@ -71,18 +74,23 @@ function failedStep(bridge: Bridge): { sagaId: string; step: string } {
 }
 
 function refund(bridge: Bridge, account: AccountId, reason: string): Posting {
-  const { id, accountId, from, to } = bridge;
-  const amount = debitedAmount(bridge);
+  const { id, accountId, keyId, from, to } = bridge;
+  const taken = debitedAmount(bridge);
+  const kept = gasKeptOf(bridge);
+  const back = subtract(taken, kept);
+  const { asset } = taken;
   return {
     type: 'bridge_returned',
-    amount,
+    amount: back,
     entries: [
-      { account: houseAccount('bridges_in_transit', amount.asset, from), atomic: -amount.atomic },
-      { account, atomic: amount.atomic },
+      { account: houseAccount('bridges_in_transit', asset, from), atomic: -taken.atomic },
+      { account, atomic: back.atomic },
+      ...(kept.atomic > 0n ? [{ account: houseAccount('fees', asset, from), atomic: kept.atomic }] : []),
     ],
     reference: `bridge:${id}:end`,
     description: `A transfer to ${chains[to].name} failed.`,
     details: { bridgeId: id, fromChain: from, toChain: to, error: reason },
+    ...(keyId !== null && { returns: { of: id, part: back.atomic, whole: taken.atomic } }),
     recipientId: accountId,
     recipientEvent: 'bridge.failed',
   };

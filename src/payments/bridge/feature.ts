@@ -12,6 +12,7 @@ import { describeMoney, detailsOf, type EventType, jsonAmount } from '../../ledg
 import { subtract } from '../../money/amount.ts';
 import { type ChainId, chainIds, chains, homeChain } from '../../money/catalogue.ts';
 import { numberInWords } from '../../money/in-words.ts';
+import { isStopped, keyFrozen, requireUnfrozenStep, stoppedByFreeze } from '../../policies/frozen.ts';
 import { attestationStep } from './await-attestation.ts';
 import { type Bridge, findBridge } from './bridge.ts';
 import { burn, prepareBurn } from './burn.ts';
@@ -93,9 +94,19 @@ async function fillBurner(parts: BridgeParts, bridge: Bridge): Promise<SagaStep>
   const { db, ledger, checkpoint = noCheckpoint } = parts;
   const { id, from, amount } = bridge;
   const wait = await awaitLiquidity(parts, fillStep(id), { chain: from, asset: amount.asset });
-  if (wait !== undefined) return wait;
+  if (wait !== undefined) {
+    if (!(await isStopped(db, bridge, { chain: from }))) return wait;
+    await failBridge(parts, bridge, 'never asked', keyFrozen);
+    return 'rest';
+  }
   checkpoint('bridge.served');
-  const end = await fillWallet(parts, await spendingOf(db, bridge));
+  const end = await fillWallet(parts, await spendingOf(db, bridge), (tx) =>
+    requireUnfrozenStep(tx, bridge, { ...fillStep(id), chain: from }),
+  ).catch(stoppedByFreeze);
+  if (end === 'stopped') {
+    await failBridge(parts, bridge, 'never asked', keyFrozen);
+    return 'rest';
+  }
   if (end.state === 'waiting') return end;
   if (end.state === 'failed') {
     await failBridge(parts, bridge, end);

@@ -31,6 +31,8 @@ export async function gasOn(gasCosts: GasCosts, chain: ChainId): Promise<ChainGa
 
 export interface GasFee {
   readonly fee: Amount;
+  /** The part of the fee that pays for the source chain. */
+  readonly leaving: Amount;
   readonly minimum: Amount;
 }
 
@@ -39,6 +41,7 @@ export async function gasBetween(gasCosts: GasCosts, from: ChainId, to: ChainId)
   const [source, target] = await Promise.all([gasOn(gasCosts, from), gasOn(gasCosts, to)]);
   return {
     fee: add(source.leaving, target.arriving),
+    leaving: source.leaving,
     minimum: source.minimum.atomic > target.minimum.atomic ? source.minimum : target.minimum,
   };
 }

@@ -6,7 +6,7 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Outcome, Posting } from '../../ledger/posting.ts';
+import type { Authority, Outcome, Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { type Bridge, debitedAmount, sourceOf } from './bridge.ts';
@@ -18,8 +18,12 @@ export interface NewBridge {
   readonly to: ChainId;
   readonly amount: Amount;
   readonly gasFee: Amount;
+  /** The part of it that is kept if a frozen key stops the transfer after gas was spent. */
+  readonly gasLeaving?: Amount;
   readonly origin: Bridge['origin'];
   readonly keyId?: string;
+  /** Goes with the key. */
+  readonly authority?: Authority;
   /** Postings of the same commit that come first. */
   readonly before?: readonly Posting[] | undefined;
   /** Writes of the same commit, after the row and before the posting. */
@@ -30,14 +34,26 @@ export interface NewBridge {
 export async function openBridge(
   tx: Transaction,
   ledger: Ledger,
-  { accountId, from, to, amount, gasFee, origin, keyId, before = [], beside }: NewBridge,
-): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+  { accountId, from, to, amount, gasFee, gasLeaving, origin, keyId, authority, before = [], beside }: NewBridge,
+): Promise<{ readonly id: string; readonly outcome: Outcome }> {
   const id = newId('brg');
   const burner = await houseWallet(tx, 'bridge', from);
   await tx.query(
-    `INSERT INTO bridges (id, account_id, from_chain, to_chain, asset, amount, gas_fee, origin, burner_id, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending')`,
-    [id, accountId, from, to, amount.asset, amount.atomic, gasFee.atomic, origin, burner.id],
+    `INSERT INTO bridges (id, account_id, from_chain, to_chain, asset, amount, gas_fee, gas_leaving, origin, burner_id, key_id, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending')`,
+    [
+      id,
+      accountId,
+      from,
+      to,
+      amount.asset,
+      amount.atomic,
+      gasFee.atomic,
+      gasLeaving?.atomic ?? 0n,
+      origin,
+      burner.id,
+      keyId ?? null,
+    ],
   );
   await planStep(tx, {
     saga: bridgeSaga.name,
@@ -61,9 +77,11 @@ export async function openBridge(
       description: `To ${chains[to].name}`,
       details: { bridgeId: id, fromChain: from, toChain: to },
       senderId: accountId,
-      ...(keyId !== undefined && { keyId }),
+      ...(keyId !== undefined && { keyId, spentOn: id }),
+      ...(authority !== undefined && { authority }),
     },
   ]);
-  const refused = outcomes.find(({ outcome }) => outcome !== 'posted');
-  return { id, outcome: refused?.outcome ?? 'posted' };
+  const outcome = outcomes.find((one) => one.outcome !== 'posted') ?? outcomes[0];
+  if (outcome === undefined) throw new Error('the ledger gave no outcome');
+  return { id, outcome };
 }

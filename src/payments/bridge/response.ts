@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
 import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
-import { type Bridge, debitedAmount } from './bridge.ts';
+import { type Bridge, debitedAmount, gasKeptOf } from './bridge.ts';
 import { type PublicStatus, publicStatus, publicStatuses } from './saga.ts';
 
 export const chainField = z.enum(chainIds);
@@ -26,7 +26,11 @@ export const bridgeRecord = z.object({
   txHashes: hashes.meta({ description: 'The transactions on both chains, once sent.' }),
   explorerUrls: hashes.meta({ description: 'Block explorer pages of the transactions.' }),
   error: z.string().nullable().meta({
-    description: 'Why the transfer failed. The whole amount is then back in your balance on the source chain.',
+    description:
+      'Why the transfer failed. The whole amount is then back in your balance on the source chain, less `gasKept`.',
+  }),
+  gasKept: z.string().meta({
+    description: 'The gas that was spent before you froze the key that asked for the transfer. Otherwise `0`.',
   }),
   origin: z.enum(['request', 'deposit']).meta({
     description: '`request`: you requested it. `deposit`: it bridges a deposit on another chain to Polygon.',
@@ -60,6 +64,7 @@ export const exampleRecord: BridgeRecord = {
     mint: 'https://basescan.org/tx/0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b',
   },
   error: null,
+  gasKept: '0',
   origin: 'request',
   reachedAt: {
     pending: '2026-01-15T10:00:00.000Z',
@@ -103,6 +108,7 @@ export function describeBridge(bridge: Bridge, publicUrl: string): BridgeRecord 
     txHashes: { burn: burnHash, mint: mintHash },
     explorerUrls: { burn: link(from, burnHash), mint: link(to, mintHash) },
     error: bridge.error,
+    gasKept: toDecimalText(gasKeptOf(bridge)),
     origin: bridge.origin,
     reachedAt,
     createdAt: bridge.createdAt.toISOString(),

@@ -13,7 +13,7 @@ export const bridgeSaga = defineSaga({
   // A refused mint alternates between attestation and minting, each within its own bound.
   withinMs: 180 * minutes,
   about: `${amountSql('amount + gas_fee', 'asset')} || ' from ' || from_chain || ' to ' || to_chain`,
-  fixed: ['account_id', 'from_chain', 'to_chain', 'asset', 'amount', 'gas_fee', 'origin', 'burner_id'],
+  fixed: ['account_id', 'from_chain', 'to_chain', 'asset', 'amount', 'gas_fee', 'origin', 'burner_id', 'key_id'],
   // After the burn the amount is owed on the destination chain. In `returning` its owner has it back.
   inTransit: {
     kind: 'bridges_in_transit',

@@ -5,11 +5,13 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
+import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { askBefore } from '../../kernel/http/problem.ts';
 import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
-import { balanceErrors } from '../../ledger/balance-errors.ts';
-import { newPostingId } from '../../ledger/posting.ts';
+import { type Authority, newPostingId } from '../../ledger/posting.ts';
+import type { Consent } from '../../policies/consent.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
 import { completeOrRefuse, transferPosting } from '../transfers/transfer-posting.ts';
 import { cancelInvoice } from './cancel-invoice.ts';
@@ -24,10 +26,10 @@ import {
   invoiceStatuses,
   isOverdue,
   lockInvoice,
-  refuseUnlessPossible,
   selectInvoices,
 } from './invoice.ts';
 import { describeInvoice, exampleInvoice, examplePaid, invoiceResponse, recordInvoiceEvent } from './response.ts';
+import { invoiceParams, payRefusals, readPayment, refuseUnlessPayable } from './way.ts';
 
 interface InvoiceQuery {
   readonly accountId: bigint;
@@ -64,11 +66,15 @@ async function listInvoices(
   ]);
 }
 
-export function invoiceRoutes(parts: InvoiceParts): Route[] {
+export interface InvoiceRouteParts extends InvoiceParts {
+  readonly consent: Consent;
+}
+
+export function invoiceRoutes(parts: InvoiceRouteParts): Route[] {
   return [createRoute(parts), historyRoute(parts), invoiceRoute(parts), payRoute(parts), cancelRoute(parts)];
 }
 
-const params = z.strictObject({ id: idParameter });
+const params = invoiceParams;
 const examples = { params: { id: exampleInvoice.id } };
 
 function createRoute(parts: InvoiceParts): Route {
@@ -166,7 +172,7 @@ function invoiceRoute({ db, publicUrl }: InvoiceParts): Route {
   });
 }
 
-function payRoute(parts: InvoiceParts): Route {
+function payRoute(parts: InvoiceRouteParts): Route {
   return defineRoute(
     {
       id: 'payInvoice',
@@ -182,19 +188,17 @@ function payRoute(parts: InvoiceParts): Route {
       examples,
       idempotent: true,
       returns: { 200: { description: 'The paid invoice', schema: invoiceResponse, example: examplePaid } },
-      errors: [
-        invoiceErrors.invoice_not_found,
-        invoiceErrors.not_invoice_recipient,
-        invoiceErrors.invoice_already_paid,
-        invoiceErrors.invoice_already_cancelled,
-        ...Object.values(balanceErrors),
-      ],
+      errors: [...payRefusals, ...paymentRefusals],
     },
-    async ({ caller, params: { id }, idempotency }) =>
-      parts.once({ caller, idempotency, kind: 'invoice payments' }, async (tx) => {
-        const invoice = await payInvoice(tx, parts, { caller, id });
+    async ({ caller, params: { id }, idempotency }) => {
+      const authority = await askBefore(async () =>
+        parts.consent.forPayment(caller, await readPayment(parts.db, caller, id)),
+      );
+      return parts.once({ caller, idempotency, kind: 'invoice payments' }, async (tx) => {
+        const invoice = await payInvoice(tx, parts, { caller, id, authority: authority() });
         return ok(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
-      }),
+      });
+    },
   );
 }
 
@@ -241,13 +245,12 @@ function cancelRoute(parts: InvoiceParts): Route {
 export async function payInvoice(
   tx: Transaction,
   parts: InvoiceParts,
-  { caller, id }: { readonly caller: Caller; readonly id: string },
+  { caller, id, authority }: { readonly caller: Caller; readonly id: string; readonly authority: Authority },
 ): Promise<Invoice> {
   const { accountId, keyId } = caller;
   const invoice = await lockInvoice(tx, id, accountId);
-  const { senderId, recipientId, amount, description } = invoice;
-  if (recipientId !== accountId || senderId === accountId) throw invoiceErrors.not_invoice_recipient();
-  refuseUnlessPossible(invoice, 'pay');
+  refuseUnlessPayable(invoice, caller);
+  const { senderId, amount, description } = invoice;
 
   const transferId = newPostingId();
   await tx.query(
@@ -259,7 +262,7 @@ export async function payInvoice(
   await recordInvoiceEvent(tx, parts, 'invoice.paid', paid);
   const [outcome] = await parts.ledger.postWithin(tx, [
     {
-      ...transferPosting({ senderId: accountId, recipientId: senderId, amount, keyId, description }),
+      ...transferPosting({ senderId: accountId, recipientId: senderId, amount, keyId, authority, description }),
       id: transferId,
       // A second guard behind the row lock: the ledger posts each reference once.
       reference: `invoice:${id}`,

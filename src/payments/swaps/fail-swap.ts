@@ -9,6 +9,7 @@ import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { homeChain } from '../../money/catalogue.ts';
+import { keyFrozen } from '../../policies/frozen.ts';
 import { explainFailure, isByMarket } from './explain-failure.ts';
 import { findSwapper, type SwapParts, spendingOf } from './parts.ts';
 import { refund, unwrapped } from './postings.ts';
@@ -16,17 +17,26 @@ import { swapSaga } from './saga.ts';
 import { isCoin, prepareStep, type Swap, swapStep } from './swap.ts';
 
 /**
- * Nothing was swapped: the owner has the amount back in this commit, less the gas if the market is the cause. The tokens in the wallet
+ * Nothing was swapped: the owner has the amount back in this commit, less the gas if the market or a frozen key is the cause. The tokens in the wallet
  * that swaps return to the treasury later. `because` is the reason where the step itself did not fail.
  */
-export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, because?: string): Promise<void> {
+export async function failSwap(
+  parts: SwapParts,
+  swap: Swap,
+  end: StepEnd | 'never asked',
+  because?: string,
+): Promise<void> {
   const { db, ledger, logger } = parts;
   const { id, status } = swap;
-  const reason = because ?? explainFailure(end.state === 'failed' ? end.reason : 'The swap was not made.');
+  const wasAsked = end !== 'never asked';
+  const fault = wasAsked && end.state === 'failed' ? end.reason : undefined;
+  const reason = because ?? explainFailure(fault ?? 'The swap was not made.');
   const next = status === 'queued' ? 'failed' : 'returning';
-  // The owner pays the gas only if the market made us spend it for nothing. The house pays for delays and for other refusals.
-  const gasDue = swap.gasDue && next === 'returning' && isByMarket(reason);
-  const isPreparedNow = status === 'preparing' && end.state === 'confirmed';
+  // The owner pays the gas if the market or the freezing of the key made us spend it for nothing. The house pays for delays and for
+  // other refusals.
+  const isOurs = !isByMarket(reason) && because !== keyFrozen;
+  const gasDue = swap.gasDue && next === 'returning' && !isOurs;
+  const isPreparedNow = status === 'preparing' && wasAsked && end.state === 'confirmed';
   const isFirst = await db.transaction(async (tx) => {
     const recipient = swap.recipient ?? (await houseWallet(tx, 'treasury', homeChain)).address;
     const isPrepared = isPreparedNow || status === 'swapping';
@@ -35,13 +45,13 @@ export async function failSwap(parts: SwapParts, swap: Swap, end: StepEnd, becau
       from: status,
       to: next,
       set: { error: reason, recipient: recipient.toLowerCase(), gasDue },
-      settle: [{ ...failedStep(swap), end }],
+      ...(wasAsked ? { settle: [{ ...failedStep(swap), end }] } : { drop: [failedStep(swap)] }),
       plan: next === 'failed' ? [] : await stepsBack(tx, parts, swap, { recipient, isPrepared }),
       post: [refund({ ...swap, status: next, gasDue }, reason), ...(isPreparedNow ? unwrapped(swap) : [])],
     });
   });
   // Another process may have decided otherwise, even that the swap succeeded.
-  if (isFirst) logger.warn({ swap: id }, `a swap failed: ${end.state === 'failed' ? end.reason : reason}`);
+  if (isFirst) logger.warn({ swap: id }, `a swap failed: ${fault ?? reason}`);
 }
 
 /** Nothing was submitted yet: the swap leaves the line, and its owner has the whole amount back. */

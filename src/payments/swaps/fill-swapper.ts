@@ -8,6 +8,7 @@ import { hasUnexplainedTransactions } from '../../custody/steps/unknown-calls.ts
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { homeChain } from '../../money/catalogue.ts';
+import { isStopped, keyFrozen, requireUnfrozenStep, stoppedByFreeze } from '../../policies/frozen.ts';
 import { tooLate } from './explain-failure.ts';
 import { abandonSwap, failSwap } from './fail-swap.ts';
 import { choosePath, type PathChoice, prepareSwap } from './make-swap.ts';
@@ -22,6 +23,10 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
   const wait = await awaitLiquidity(parts, fillStep(id), { chain: homeChain, asset: net.asset });
   if (wait !== undefined) {
     // After a restore from a backup it may be swapped already, with the tokens it waits for.
+    if (await isStopped(db, swap, { chain: homeChain })) {
+      await abandonSwap(parts, swap, keyFrozen);
+      return 'rest';
+    }
     if (!isLate(swap) || (await hasUnexplainedTransactions(db, { chain: homeChain }))) return wait;
     await abandonSwap(parts, swap, tooLate);
     return 'rest';
@@ -33,10 +38,15 @@ export async function fillSwapper(parts: SwapParts, swap: Swap): Promise<SagaSte
     return 'rest';
   }
   const end = await fillWallet(parts, await spendingOf(db, parts, swap), async (tx) => {
+    await requireUnfrozenStep(tx, swap, { ...fillStep(id), chain: homeChain });
     // The owner pays for gas only if the price was checked just before this request. A process that comes late must not change what
     // was decided and posted since.
     await tx.query("UPDATE swaps SET gas_due = $2 WHERE id = $1 AND status = 'queued'", [id, look !== undefined]);
-  });
+  }).catch(stoppedByFreeze);
+  if (end === 'stopped') {
+    await abandonSwap(parts, swap, keyFrozen);
+    return 'rest';
+  }
   if (end.state === 'waiting') return end;
   if (end.state === 'failed') {
     await failSwap(parts, swap, end);

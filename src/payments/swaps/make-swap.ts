@@ -14,6 +14,7 @@ import { houseAccount } from '../../ledger/account-id.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Trade } from '../../money/market.ts';
+import { keyFrozen, requireUnfrozenStep, stoppedByFreeze } from '../../policies/frozen.ts';
 import { meaningOf, priceMoved, tooLate, tooMuchGas } from './explain-failure.ts';
 import { failSwap } from './fail-swap.ts';
 import { findSwapper, homeNetwork, type SwapParts, tokenAddress } from './parts.ts';
@@ -103,11 +104,20 @@ export async function makeSwap(parts: SwapParts, swap: Swap): Promise<SagaStep> 
   const { db, networks, market, provider, checkpoint = noCheckpoint } = parts;
   const { id, path, recipient } = swap;
   if (path === null || recipient === null) throw new Error(`swap ${id} does not know its way`);
-  const progress = await takeStep(parts, swapStep(id), (wallet) => ({
-    from: wallet,
-    ...market.trade(tradeOf(swap, { path, recipient })),
-    mostGas: mostSwapGas(swap.poolGas),
-  }));
+  const progress = await takeStep(
+    parts,
+    swapStep(id),
+    (wallet) => ({
+      from: wallet,
+      ...market.trade(tradeOf(swap, { path, recipient })),
+      mostGas: mostSwapGas(swap.poolGas),
+    }),
+    (tx) => requireUnfrozenStep(tx, swap, { ...swapStep(id), chain: homeChain }),
+  ).catch(stoppedByFreeze);
+  if (progress === 'stopped') {
+    await failSwap(parts, swap, 'never asked', keyFrozen);
+    return 'go_on';
+  }
   if (progress.state === 'waiting') return progress;
   const network = homeNetwork(networks);
   const { client, pollMs } = network;

@@ -31,7 +31,7 @@ export function unwrapped(swap: Swap): Posting[] {
 
 /** The owner gets exactly what the chain paid out, and the part that the pools did not take. */
 export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHash: Hex): Posting {
-  const { id, accountId, amount, fee, net } = swap;
+  const { id, accountId, keyId, amount, fee, net } = swap;
   const { asset } = amount;
   const left = isCoin(swap) ? 'unwrapped_in_transit' : 'custody';
   return {
@@ -62,6 +62,7 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
       ...(unspent.atomic > 0n && { unspent: toDecimalText(unspent) }),
       txHash,
     },
+    ...(keyId !== null && unspent.atomic > 0n && { returns: { of: id, part: unspent.atomic, whole: amount.atomic } }),
     recipientId: accountId,
     recipientEvent: 'swap.completed',
   };
@@ -69,7 +70,7 @@ export function completed(swap: Swap, { amountOut, unspent }: SwapOutcome, txHas
 
 /** Refunds the amount and the fee, less the gas that is kept. */
 export function refund(swap: Swap, reason: string): Posting {
-  const { id, accountId, amount, quoted } = swap;
+  const { id, accountId, keyId, amount, quoted } = swap;
   const { asset } = amount;
   const kept = gasKeptOf(swap);
   const back = subtract(amount, kept);
@@ -91,6 +92,7 @@ export function refund(swap: Swap, reason: string): Posting {
       gasFee: toDecimalText(kept),
       error: reason,
     },
+    ...(keyId !== null && { returns: { of: id, part: back.atomic, whole: amount.atomic } }),
     recipientId: accountId,
     recipientEvent: 'swap.failed',
   };

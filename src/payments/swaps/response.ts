@@ -59,7 +59,7 @@ export const swapRecord = z.object({
   gasFeeIfFailed,
   gasFee: z.string().meta({
     description:
-      'The amount kept for gas: "0", unless the swap failed after it was submitted because the market moved.',
+      'The amount kept for gas: "0", unless the swap failed after gas was spent, because the market moved or its key was frozen.',
   }),
   amountOutQuoted: z.string().meta({ description: 'The amount quoted when the swap was accepted.' }),
   amountOutMin: z.string(),

@@ -1,93 +1,28 @@
 import { z } from 'zod';
 import type { SilentChains } from '../../chains/network.ts';
-import { planStep } from '../../custody/steps/plan-step.ts';
-import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
-import { houseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
-import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
+import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { newId } from '../../kernel/ids/ids.ts';
+import { askBefore } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
-import { houseAccount, userAccount } from '../../ledger/account-id.ts';
-import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
+import { requirePosted } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Outcome } from '../../ledger/posting.ts';
-import { subtract, toDecimalText } from '../../money/amount.ts';
-import { coins, currencies, type Holding, homeChain } from '../../money/catalogue.ts';
+import { toDecimalText } from '../../money/amount.ts';
+import { coins, currencies, type Holding } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
+import type { Consent } from '../../policies/consent.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import { swapErrors } from './errors.ts';
-import { type QuoteParts, quoteSwap, type SwapTerms } from './quote-swap.ts';
+import { openSwap } from './open-swap.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './response.ts';
-import { publicStatuses, statesOf, swapSaga } from './saga.ts';
+import { publicStatuses, statesOf } from './saga.ts';
 import { findSwap, selectSwaps } from './swap.ts';
-import { isSwapToken, type SwapToken, swapTokens } from './tokens.ts';
-
-interface NewSwap extends Omit<SwapTerms, 'rate'> {
-  readonly accountId: bigint;
-  readonly keyId?: string;
-  readonly validSeconds: number;
-}
-
-/** Writes the row, the first step, the job and the posting in the caller's commit. */
-export async function openSwap(
-  tx: Transaction,
-  ledger: Ledger,
-  { accountId, keyId, amount, fee, gasFee, poolGas, amountOut, amountOutMin, validSeconds }: NewSwap,
-): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
-  const id = newId('swp');
-  const swapper = await houseWallet(tx, 'swaps', homeChain);
-  await tx.query(
-    `INSERT INTO swaps (id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
-        status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, floor(extract(epoch FROM clock_timestamp())) + $11, $12, 'queued')`,
-    [
-      id,
-      accountId,
-      amount.asset,
-      amountOut.asset,
-      amount.atomic,
-      fee.atomic,
-      gasFee.atomic,
-      poolGas,
-      amountOut.atomic,
-      amountOutMin.atomic,
-      validSeconds,
-      swapper.id,
-    ],
-  );
-  await planStep(tx, {
-    saga: swapSaga.name,
-    ...fillStep(id),
-    chain: homeChain,
-    leaves: [{ amount: subtract(amount, fee), recipient: swapper.address, stays: true }],
-  });
-  await wakeSaga(tx, { saga: swapSaga.name, id, lane: homeChain });
-  const [posted] = await ledger.postWithin(tx, [
-    {
-      type: 'swap',
-      amount,
-      fee,
-      entries: [
-        { account: userAccount(accountId, amount.asset), atomic: -amount.atomic },
-        { account: houseAccount('swaps_in_transit', amount.asset), atomic: amount.atomic },
-      ],
-      reference: `swap:${id}`,
-      description: `To ${amountOut.asset}`,
-      details: { swapId: id, fromToken: amount.asset, toToken: amountOut.asset },
-      senderId: accountId,
-      ...(keyId !== undefined && { keyId }),
-    },
-  ]);
-  if (posted === undefined) throw new Error('the ledger gave no outcome');
-  return { id, outcome: posted.outcome };
-}
+import { type SwapToken, swapTokens } from './tokens.ts';
+import { quoteRefusals, readSwap, readTerms, swapRefusals, wanted } from './way.ts';
 
 export interface SwapRouteParts {
   readonly db: Database;
@@ -96,6 +31,7 @@ export interface SwapRouteParts {
   readonly market: Market;
   readonly gasCosts: GasCosts;
   readonly silentChains: SilentChains;
+  readonly consent: Consent;
   readonly checkpoint?: Checkpoint;
 }
 
@@ -113,34 +49,7 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
   ];
 }
 
-/** Any string, so that an unknown token gets the code `unknown_token` instead of `invalid_request`. */
-const token = z.string().meta({ description: `One of ${swapTokens.join(', ')}.`, enum: [...swapTokens] });
-const amount = amountField.meta({
-  description:
-    'A number or decimal string greater than 0, with at most 6 decimals for USDC and 18 for the others. Use a string for full precision.',
-});
 const answeredAsText = 'Amounts are returned as decimal strings, because a JSON number cannot hold 18 decimals.';
-const wanted = z.strictObject({ from: token, to: token, amount });
-
-const refusals = [
-  swapErrors.unknown_token,
-  swapErrors.same_token,
-  swapErrors.swap_amount_too_small,
-  swapErrors.insufficient_liquidity,
-  swapErrors.price_impact_too_high,
-];
-
-async function readTerms(parts: QuoteParts, { from, to, amount: given }: z.output<typeof wanted>): Promise<SwapTerms> {
-  const [sold, bought] = [requireToken('from', from), requireToken('to', to)];
-  if (sold === bought) throw swapErrors.same_token();
-  return quoteSwap(parts, requireAmount(sold, given), bought);
-}
-
-function requireToken(path: string, text: string): SwapToken {
-  if (isSwapToken(text)) return text;
-  const message = `must be one of ${swapTokens.join(', ')}`;
-  throw swapErrors.unknown_token(`${path} ${message}, in exactly this spelling.`, { errors: [{ path, message }] });
-}
 
 function tokensRoute(): Route {
   const tokens: SwapToken[] = [...swapTokens];
@@ -178,14 +87,14 @@ function quoteRoute(parts: SwapRouteParts): Route {
       query: wanted,
       examples: { query: { from: 'USDC', to: 'ETH', amount: '100' } },
       returns: { 200: { description: 'The quote', schema: swapQuote, example: exampleQuote } },
-      errors: refusals,
+      errors: quoteRefusals,
     },
     async ({ query }) => ok(describeQuote(await readTerms(parts, query))),
   );
 }
 
 function executeRoute(parts: SwapRouteParts): Route {
-  const { once, ledger, silentChains, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, consent, checkpoint = noCheckpoint } = parts;
   const { txId, fromToken, toToken, amountIn, amountOutMin } = exampleSwap;
   return defineRoute(
     {
@@ -194,7 +103,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       path: '/swap/execute',
       tag: 'Swaps',
       summary: 'Swap one token for another',
-      description: `Takes the amount from your balance immediately and swaps it on Polygon; follow it at \`/swap/{txId}\`. You receive exactly what the chain pays out, at least \`amountOutMin\`: 99 % of the quote at acceptance. If the price moves further, or the swap is not executed in time, the amount and the fee of 0.5 % are refunded. The fee pays for the gas, so an amount whose fee does not cover it is refused. If the price moves after the swap was submitted, \`gasFeeIfFailed\` is kept. ${answeredAsText} Send an Idempotency-Key, so that a retry after a lost connection never swaps twice.`,
+      description: `Takes the amount from your balance immediately and swaps it on Polygon; follow it at \`/swap/{txId}\`. You receive exactly what the chain pays out, at least \`amountOutMin\`: 99 % of the quote at acceptance. If the price moves further, or the swap is not executed in time, the amount and the fee of 0.5 % are refunded. The fee pays for the gas, so an amount whose fee does not cover it is refused. If the price moves after the swap was submitted, or you freeze the key that asked for it, \`gasFeeIfFailed\` is kept. ${answeredAsText} Send an Idempotency-Key, so that a retry after a lost connection never swaps twice.`,
       auth: 'key',
       scope: 'pay',
       body: wanted,
@@ -209,24 +118,21 @@ function executeRoute(parts: SwapRouteParts): Route {
           example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
         },
       },
-      errors: [...refusals, chainDownErrors.chain_not_available, ...Object.values(balanceErrors)],
+      errors: [...swapRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {
-      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
-      // silent or the market pays nothing.
-      const asked = await refuseSilent(silentChains, homeChain)
-        .then(() => readTerms(parts, body))
-        .then(
-          (terms) => ({ terms }),
-          (error: unknown) => ({ error }),
-        );
+      // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
+      // silent or the market pays nothing, and whatever the policies say.
+      const asked = await askBefore(() => readSwap(parts, body));
+      const consented = await askBefore(async () => consent.forPayment(caller, asked().payment));
       const answer = await once({ caller, idempotency, kind: 'swaps' }, async (tx) => {
-        if ('error' in asked) throw asked.error;
+        const { terms } = asked();
         const { accountId, keyId } = caller;
-        const { id, outcome } = await openSwap(tx, ledger, { ...asked.terms, accountId, keyId, validSeconds });
+        const authority = consented();
+        const { id, outcome } = await openSwap(tx, ledger, { ...terms, accountId, keyId, authority, validSeconds });
         requirePosted(outcome, 'a new swap');
-        const { airpayFee, gasFeeIfFailed, amountOut, rate, ...terms } = describeQuote(asked.terms);
-        return ok({ txId: id, status: 'queued' as const, ...terms });
+        const { airpayFee, gasFeeIfFailed, amountOut, rate, ...told } = describeQuote(terms);
+        return ok({ txId: id, status: 'queued' as const, ...told });
       });
       checkpoint('swap.opened');
       return answer;

@@ -21,6 +21,7 @@ export const swapSaga = defineSaga({
     'amount_out_min',
     'deadline',
     'swapper_id',
+    'key_id',
   ],
   // In `returning` the owner has the amount back.
   inTransit: {

@@ -8,6 +8,8 @@ import type { SwapStatus } from './saga.ts';
 export interface Swap {
   readonly id: string;
   readonly accountId: bigint;
+  /** The key that asked for it. */
+  readonly keyId: string | null;
   /** The debited amount. */
   readonly amount: Amount;
   readonly fee: Amount;
@@ -66,7 +68,7 @@ type AmountName = 'amount' | 'fee' | 'gasFee' | 'unspent' | 'quoted' | 'amountOu
 
 export async function selectSwaps(db: Queryable, where: string, values: readonly unknown[]): Promise<Swap[]> {
   const { rows } = await db.query<Stored<Omit<Swap, 'net'>, AmountName> & { readonly toAsset: Asset }>(
-    `SELECT id, account_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
+    `SELECT id, account_id, key_id, asset, to_asset, amount, fee, gas_fee, pool_gas, quoted, amount_out_min, deadline, swapper_id,
         status, path, recipient, amount_out, unspent, error, gas_due, created_at, coalesce(finished_at,
           CASE WHEN status = 'returning' THEN status_since END) AS finished_at,
         (SELECT s.hash FROM chain_steps s WHERE s.saga_id = swaps.id AND s.step = 'swap') AS tx_hash

@@ -7,5 +7,5 @@ export const transfers: Feature<{ serving: Omit<TransferParts, 'recipients'> }> 
   name: 'transfers',
   chapters: [{ name: 'Transfers', description: 'Pay other accounts, and see your balance, history and statements.' }],
   events: transferEvents,
-  routes: ({ db, ledger }) => transferRoutes({ db, ledger, recipients: createRecipientBook(db) }),
+  routes: (parts) => transferRoutes({ ...parts, recipients: createRecipientBook(parts.db) }),
 };

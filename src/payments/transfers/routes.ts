@@ -1,20 +1,19 @@
 import { z } from 'zod';
-import { visibleText } from '../../accounts/fields.ts';
-import { explainNotFound } from '../../accounts/find-account.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
-import { balanceErrors } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { findEarlier } from '../../ledger/post-batch.ts';
-import type { Posted } from '../../ledger/posting.ts';
+import type { Authority, IdempotencyScope, Posted } from '../../ledger/posting.ts';
 import { type Amount, subtract, toJsonNumber } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
 import { transferFee, transferFeeRate } from '../../money/fees.ts';
+import type { Consent } from '../../policies/consent.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import { balanceRoutes } from './balance-routes.ts';
-import { transferErrors } from './errors.ts';
 import { type RecipientBook, recipientOrRefuse } from './recipient.ts';
 import { type CompletedTransfer, completeOrRefuse, transferPosting } from './transfer-posting.ts';
+import { findRecipient, paymentTo, to, transferBody, transferRefusals } from './way.ts';
 
 interface TransferRequest {
   readonly caller: Caller;
@@ -24,26 +23,41 @@ interface TransferRequest {
   readonly idempotency: IdempotencyClaim | undefined;
 }
 
-/** Resolve the recipient → price → post. When this returns, the money has moved. */
+/** Resolve the recipient → ask the policies → post. When this returns, the money has moved. */
 async function createTransfer(
-  { db, ledger, recipients }: { readonly db: Queryable; readonly ledger: Ledger; readonly recipients: RecipientBook },
-  { caller, to, amount, description, idempotency: claim }: TransferRequest,
+  { db, ledger, recipients, consent }: TransferParts,
+  { caller, to: whom, amount, description, idempotency: claim }: TransferRequest,
 ): Promise<CompletedTransfer> {
   const { accountId: senderId, keyId } = caller;
   const idempotency = claim && { ...claim, accountId: senderId };
-  const recipient = recipientOrRefuse(to);
-  const recipientId = await recipients.find(recipient);
-  if (recipientId === undefined || recipientId === senderId) {
-    // A retry may come after the email or number moved to another account. Replay the first outcome if there is one.
-    const earlier = idempotency && (await findEarlier(db, idempotency));
-    if (earlier !== undefined) return completeOrRefuse(earlier);
-    if (recipientId !== undefined) throw transferErrors.self_transfer();
-    throw transferErrors.recipient_not_found(explainNotFound(recipient));
+  const recipient = recipientOrRefuse(whom);
+  let recipientId: bigint;
+  let authority: Authority;
+  try {
+    recipientId = await findRecipient(recipients, caller, recipient);
+    const asked = consent.forPayment(caller, paymentTo(recipientId, amount));
+    // Most accounts have no policies, and their transfers do not wait.
+    authority = asked instanceof Promise ? await asked : asked;
+  } catch (error) {
+    return replayOrThrow(db, idempotency, error);
   }
-
   return completeOrRefuse(
-    await ledger.post(transferPosting({ senderId, recipientId, amount, keyId, description, idempotency })),
+    await ledger.post(transferPosting({ senderId, recipientId, amount, keyId, authority, description, idempotency })),
   );
+}
+
+/**
+ * A retry may come after the email or number moved to another account, or after the rules changed. It gets the outcome of the
+ * first request, if there was one.
+ */
+async function replayOrThrow(
+  db: Queryable,
+  idempotency: IdempotencyScope | undefined,
+  error: unknown,
+): Promise<CompletedTransfer> {
+  const earlier = idempotency && (await findEarlier(db, idempotency));
+  if (earlier === undefined) throw error;
+  return completeOrRefuse(earlier);
 }
 
 function describeTransfer({ id, amount, fee }: Posted) {
@@ -61,9 +75,8 @@ export interface TransferParts {
   readonly db: Queryable;
   readonly ledger: Ledger;
   readonly recipients: RecipientBook;
+  readonly consent: Consent;
 }
-
-const to = z.string().meta({ description: 'The handle, verified email or verified phone number of an account.' });
 
 const exampleTransfer = {
   transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
@@ -141,12 +154,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
         'Transfers money to another account. The fee of 1.49 %, rounded to cents, is deducted from the amount. The transfer is complete when the response arrives. Send an Idempotency-Key, so that a retry after a lost connection never pays twice.',
       auth: 'key',
       scope: 'pay',
-      body: z.strictObject({
-        to,
-        amount: amountField,
-        currency,
-        description: visibleText(500).optional().meta({ description: 'Shown to both sides.' }),
-      }),
+      body: transferBody,
       examples: { body: { to: 'PA-7K2M9QXA', amount: 50, currency: 'USDC' } },
       idempotent: true,
       returns: {
@@ -165,12 +173,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
           example: exampleTransfer,
         },
       },
-      errors: [
-        transferErrors.recipient_not_found,
-        balanceErrors.insufficient_balance,
-        transferErrors.self_transfer,
-        balanceErrors.account_frozen,
-      ],
+      errors: [...transferRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {
       const amount = requireAmount(body.currency, body.amount);

@@ -1,7 +1,7 @@
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { postingRefusal } from '../../ledger/balance-errors.ts';
 import { describeMoney, type EventType, jsonAmount, type PartyOf } from '../../ledger/event-types.ts';
-import type { IdempotencyScope, Outcome, Posted, Posting } from '../../ledger/posting.ts';
+import type { Authority, IdempotencyScope, Outcome, Posted, Posting } from '../../ledger/posting.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { transferFee } from '../../money/fees.ts';
 import { transferErrors } from './errors.ts';
@@ -30,13 +30,14 @@ export interface Payment {
   /** Before the fee, which is deducted from it. */
   readonly amount: Amount;
   readonly keyId: string;
+  readonly authority: Authority;
   readonly description: string | undefined;
   readonly idempotency?: IdempotencyScope | undefined;
 }
 
 /** The posting for every payment between two users, whether a transfer or a paid invoice. */
 export function transferPosting(payment: Payment): Posting {
-  const { senderId, recipientId, amount, keyId, description, idempotency } = payment;
+  const { senderId, recipientId, amount, keyId, authority, description, idempotency } = payment;
   const { asset } = amount;
   const fee = transferFee(amount);
   return {
@@ -51,6 +52,7 @@ export function transferPosting(payment: Payment): Posting {
     senderId,
     recipientId,
     keyId,
+    authority,
     senderEvent: 'payment.sent',
     recipientEvent: 'payment.received',
     description,
@@ -69,5 +71,5 @@ export function completeOrRefuse(result: Outcome): CompletedTransfer {
   if ('posting' in result) return { posting: result.posting, replayed: result.outcome === 'duplicate' };
   // Its handle was known, and the account was closed since.
   if (result.outcome === 'unknown_account') throw transferErrors.recipient_not_found();
-  throw postingRefusal(result.outcome, 'a transfer');
+  throw postingRefusal(result, 'a transfer');
 }

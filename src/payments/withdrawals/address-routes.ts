@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { accountErrors } from '../../accounts/errors.ts';
 import { withdrawalAddress } from '../../accounts/fields.ts';
 import { type AllowedAddress, type AllowList, readAllowList } from '../../custody/limits/allow-list.ts';
 import { findRoom, readDailyUse } from '../../custody/limits/hourly-limit.ts';
@@ -149,7 +150,11 @@ function addRoute(parts: AllowListParts): Route {
       body: z.strictObject({ address: withdrawalAddress }),
       examples: { body: { address: exampleAllowed.address } },
       returns: { 200: { description: 'The address on the list', schema: allowedAddress, example: exampleAllowed } },
-      errors: [withdrawalErrors.too_many_withdrawal_addresses, dailyCapErrors.daily_cap_reached],
+      errors: [
+        withdrawalErrors.too_many_withdrawal_addresses,
+        accountErrors.key_frozen,
+        dailyCapErrors.daily_cap_reached,
+      ],
     },
     async ({ caller, body, ip }) => ok(describe(await addAddress(parts, ownerOf(caller, ip), body.address))),
   );
@@ -199,7 +204,7 @@ function switchRoute(parts: AllowListParts): Route {
       body: z.strictObject({ enabled: z.boolean() }),
       examples: { body: { enabled: true } },
       returns: { 200: { description: 'The updated list', schema: allowList, example: exampleList } },
-      errors: [dailyCapErrors.daily_cap_reached],
+      errors: [accountErrors.key_frozen, dailyCapErrors.daily_cap_reached],
     },
     async ({ caller, body, ip }) => {
       const owner = ownerOf(caller, ip);

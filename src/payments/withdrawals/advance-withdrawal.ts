@@ -6,10 +6,12 @@ import type { Transaction } from '../../kernel/db/database.ts';
 import { changeState } from '../../kernel/sagas/change-state.ts';
 import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
+import { isStopped } from '../../policies/frozen.ts';
 import { completeWithdrawal, failWithdrawal } from './finish-withdrawal.ts';
 import { advanceUnlessHeld, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
 import { findRecipientFault, mostGas, tokenToPay } from './native-coin.ts';
 import { withdrawalSaga } from './saga.ts';
+import { stopWithdrawal } from './stop-withdrawal.ts';
 import { beginWrapping, lookOnceMore, unwrap, wrapAgain } from './unwrap.ts';
 import {
   findWithdrawal,
@@ -56,6 +58,7 @@ async function reserve(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Prom
   const { chain, net } = withdrawal;
   const first = firstStep(withdrawal);
   if (await isHeldByScreening(parts, withdrawal)) return 'rest';
+  if (await isStopped(db, withdrawal, withdrawal)) return stopWithdrawal(parts, withdrawal);
   if ((await findStep(db, first)) === undefined) {
     // A withdrawal that was held and released goes to the end of the line.
     await db.transaction((tx) => planIfWaiting(tx, withdrawal));
@@ -103,6 +106,7 @@ async function send(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise
     (tx) => requireNotFrozen(tx, withdrawal),
   ).catch((error: unknown) => holdIfFrozen(db, withdrawal, error));
   if (progress === 'held') return 'rest';
+  if (progress === 'stopped') return stopWithdrawal(parts, withdrawal);
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'confirmed') {
     await completeWithdrawal(parts, withdrawal, progress);

@@ -1,5 +1,6 @@
 import { getAddress, type Hex } from 'viem';
 import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
+import { requireUnfrozen } from '../../accounts/keys/place.ts';
 import { mailOwner } from '../../accounts/mail-owner.ts';
 import {
   type AddressRow,
@@ -39,6 +40,7 @@ export async function addAddress(
 ): Promise<AllowedAddress> {
   const { accountId, by } = owner;
   return change(db, owner, async (tx) => {
+    await requireUnfrozen(tx, { accountId, keyId: by.keyId });
     const known = await findAddress(tx, accountId, address);
     if (known !== undefined) return known;
     const { count } = onlyRow(
@@ -114,6 +116,7 @@ export async function switchOn({ db, secrets }: AllowListParts, { accountId, by 
 export async function switchOff({ db, secrets, delayHours }: AllowListParts, owner: Owner): Promise<AllowList> {
   const { accountId, by } = owner;
   return change(db, owner, async (tx) => {
+    await requireUnfrozen(tx, { accountId, keyId: by.keyId });
     const { rows } = await tx.query<{ offFrom: Date }>(
       `UPDATE withdrawal_allow_lists SET off_from = clock_timestamp() + make_interval(hours => $2)
         WHERE account_id = $1 AND off_from IS NULL RETURNING off_from`,

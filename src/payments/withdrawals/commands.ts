@@ -73,7 +73,7 @@ async function withdrawFees(
       gross,
       fee: amountOf(asset, 0n),
     });
-    if (opened.outcome !== 'posted') throw new Refusal(`Earned fees are only ${inWords(earned)}.`);
+    if (opened.outcome.outcome !== 'posted') throw new Refusal(`Earned fees are only ${inWords(earned)}.`);
     return opened.id;
   });
   say(`${inWords(gross)} is on its way to ${address} on ${chain}: ${id}`);

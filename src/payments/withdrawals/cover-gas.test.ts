@@ -9,7 +9,7 @@ import { amountOf } from '../../money/amount.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 import { type Market, MarketUnreachable } from '../../money/market.ts';
 import { amountFromNumber } from '../../money/parse-amount.ts';
-import { refuseBelowGas } from './cover-gas.ts';
+import { quoteGas, refuseBelowGas } from './cover-gas.ts';
 import { type WithdrawalParts, withdrawalRoutes } from './routes.ts';
 
 interface World {
@@ -43,7 +43,12 @@ function costsIn({ baseFee = parseGwei('10'), tip = 0n, silence, worth = at3000 
 
 function ask(world: World, atomic: bigint, asset: 'USDC' | 'EURC' = 'USDC') {
   const gross = amountOf(asset, atomic);
-  return refuseBelowGas(costsIn(world), { chain: 'ETH', gross, fee: withdrawalFee(gross), value: atomic });
+  return cover(costsIn(world), { chain: 'ETH', gross, value: atomic });
+}
+
+async function cover(gasCosts: GasCosts, withdrawal: Parameters<typeof quoteGas>[1]): Promise<void> {
+  const fee = withdrawalFee(withdrawal.gross);
+  refuseBelowGas(await quoteGas(gasCosts, withdrawal), { ...withdrawal, fee });
 }
 
 async function refusalOf(asking: Promise<void>): Promise<Problem> {
@@ -118,9 +123,9 @@ test('the fee of a coin counts at its market price', async () => {
   // Half an ether at 3,000 USDC costs 22.35 USDC, and the smallest amount is given in ether.
   const costs = (usdc: bigint) => ({ inUsdc: async () => usdc });
   const gross = amountOf('ETH', 5n * 10n ** 17n);
-  const withdrawal = { chain: 'MATIC' as const, gross, fee: withdrawalFee(gross), value: 1_500_000_000n };
-  await refuseBelowGas(costs(22_350_000n), withdrawal);
-  const { extras } = await refusalOf(refuseBelowGas(costs(22_350_001n), withdrawal));
+  const withdrawal = { chain: 'MATIC' as const, gross, value: 1_500_000_000n };
+  await cover(costs(22_350_000n), withdrawal);
+  const { extras } = await refusalOf(cover(costs(22_350_001n), withdrawal));
   expect(extras.members).toEqual({ leastAmount: '0.500000022371364665', currency: 'ETH' });
 });
 
@@ -134,10 +139,16 @@ test('a chain that is known not to answer is not asked', async () => {
   };
   // The rest of the commit does not matter here.
   const once = () => Promise.reject(new Error('over'));
-  const withdraw = (silent: readonly string[]) =>
-    withdrawalRoutes({ gasCosts, silentChains: async () => silent, once, brakes: {} } as unknown as WithdrawalParts)
+  const networks = new Map([['ETH', { tokens: [{ asset: 'USDC', address: `0x${'1'.repeat(40)}` }] }]]);
+  const db = { query: async () => ({ rows: [] }) };
+  const withdraw = (silent: readonly string[]) => {
+    const silentChains = async () => silent;
+    const consent = { forPayment: () => ({ stamp: 0n, spends: [] }) };
+    const parts = { db, networks, gasCosts, silentChains, once, consent, brakes: {} } as unknown as WithdrawalParts;
+    return withdrawalRoutes(parts)
       .find(({ spec }) => spec.id === 'withdraw')
-      ?.handle({ caller: {}, body: { amount: 5, currency: 'USDC', chain: 'ETH' } });
+      ?.handle({ caller: {}, body: { amount: 5, currency: 'USDC', chain: 'ETH', address: `0x${'2'.repeat(40)}` } });
+  };
   await expect(withdraw(['ETH'])).rejects.toThrow('over');
   expect(asked).toBe(0);
   await expect(withdraw([])).rejects.toThrow('over');

@@ -1,7 +1,7 @@
 import { mostValue } from '../../custody/limits/value-limits.ts';
 import type { GasCosts, GasWork } from '../../custody/treasury/gas-costs.ts';
 import { toAmountValue } from '../../kernel/http/amount-field.ts';
-import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
 import { isCurrency } from '../../money/catalogue.ts';
 import { leastWithdrawalFor } from '../../money/fees.ts';
 import { withdrawalErrors } from './errors.ts';
@@ -17,18 +17,32 @@ const coinWork: GasWork = { gas: 60_000n + mostGas, bytes: 600n };
 /** Messages round up to whole cents. */
 const cent = 10_000n;
 
-type Wanted = Pick<Withdrawal, 'chain' | 'gross' | 'fee'> & { readonly value: bigint };
+type Wanted = Pick<Withdrawal, 'gross' | 'fee'> & { readonly value: bigint };
+
+export interface GasQuote {
+  /** In atomic units of USDC. */
+  readonly cost: bigint;
+  /** The same in the asset of the withdrawal. A euro counts as a dollar, as in every limit. */
+  readonly needed: Amount;
+}
+
+export async function quoteGas(
+  gasCosts: GasCosts,
+  { chain, gross, value }: Pick<Withdrawal, 'chain'> & Omit<Wanted, 'fee'>,
+): Promise<GasQuote> {
+  const { asset } = gross;
+  const cost = await gasCosts.inUsdc(chain, isCurrency(asset) ? transferWork : coinWork);
+  return { cost, needed: amountOf(asset, isCurrency(asset) ? cost : (cost * gross.atomic + value - 1n) / value) };
+}
 
 /**
  * The fee must cover the current gas cost on every chain. Otherwise anyone could make the house pay the difference, any
- * number of times. A euro counts as a dollar, as in every limit.
+ * number of times.
  */
-export async function refuseBelowGas(gasCosts: GasCosts, { chain, gross, fee, value }: Wanted): Promise<void> {
+export function refuseBelowGas({ cost, needed }: GasQuote, { gross, fee, value }: Wanted): void {
   const { asset } = fee;
-  const cost = await gasCosts.inUsdc(chain, isCurrency(asset) ? transferWork : coinWork);
-  const needed = isCurrency(asset) ? cost : (cost * gross.atomic + value - 1n) / value;
-  if (fee.atomic >= needed) return;
-  const least = leastWithdrawalFor(amountOf(asset, needed));
+  if (fee.atomic >= needed.atomic) return;
+  const least = leastWithdrawalFor(needed);
   const told = isCurrency(asset) ? amountOf(asset, ((least.atomic + cent - 1n) / cent) * cent) : least;
   const gas = `The gas for this withdrawal currently costs ${toDecimalText(amountOf('USDC', cost))} USDC, and its fee of ${toDecimalText(fee)} ${asset} does not cover it.`;
   if ((told.atomic * value) / gross.atomic > mostValue) {

@@ -8,6 +8,7 @@ import type { StepProgress } from '../../custody/steps/take-step.ts';
 import { type Database, onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
+import { KeyFrozen, requireUnfrozenStep } from '../../policies/frozen.ts';
 import type { WithdrawalStatus } from './saga.ts';
 import { firstStep, type Holder, type Withdrawal, type WithdrawalSagaParts } from './withdrawal.ts';
 
@@ -50,17 +51,23 @@ class AccountFrozen extends Error {
 }
 
 /**
- * Runs in the commit after which the provider may be asked. It stops an account that was frozen since, and a later
- * freeze waits for this commit. A release by the operator does not cover a freeze that came after it.
+ * Runs in the commit after which the provider may be asked. It stops an account or a key that was frozen since, and a
+ * later freeze waits for this commit. A release by the operator does not cover a freeze that came after it.
  */
-export async function requireNotFrozen(tx: Transaction, { id, accountId }: Withdrawal): Promise<void> {
+export async function requireNotFrozen(tx: Transaction, withdrawal: Withdrawal): Promise<void> {
+  const { status, chain } = withdrawal;
+  await requireAccountNotFrozen(tx, withdrawal);
+  await requireUnfrozenStep(tx, withdrawal, { step: status === 'sending' ? 'pay' : 'unwrap', chain });
+}
+
+export async function requireAccountNotFrozen(tx: Transaction, { id, accountId }: Withdrawal): Promise<void> {
   if (accountId !== null && (await isFrozen(tx, accountId))) throw new AccountFrozen(`the account of ${id} is frozen`);
 }
 
 const frozenMs = 60_000;
 
 /**
- * Holds a withdrawal that a freeze has stopped. If the provider was asked before without success (usually for lack of
+ * Holds a withdrawal that a freeze of its account has stopped; a freeze of its key stops it for good. If the provider was asked before without success (usually for lack of
  * gas), the request may still be on its way, so the withdrawal waits and is not sent again until the account is
  * unfrozen.
  */
@@ -68,7 +75,8 @@ export async function holdIfFrozen(
   db: Database,
   withdrawal: Withdrawal,
   error: unknown,
-): Promise<'held' | Extract<StepProgress, { state: 'waiting' }>> {
+): Promise<'held' | 'stopped' | Extract<StepProgress, { state: 'waiting' }>> {
+  if (error instanceof KeyFrozen) return 'stopped';
   if (!(error instanceof AccountFrozen)) throw error;
   if (await holdFrozen(db, withdrawal)) return 'held';
   return { state: 'waiting', waitsFor: 'its account to be unfrozen', lookAgainInMs: frozenMs };

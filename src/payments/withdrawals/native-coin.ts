@@ -1,6 +1,7 @@
 import { BaseError, type Hex, isHex, RpcRequestError } from 'viem';
 import { type Networks, tokenOf } from '../../chains/network.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
+import { keyFrozen } from '../../policies/frozen.ts';
 import type { Withdrawal } from './withdrawal.ts';
 
 type Payment = Pick<Withdrawal, 'id' | 'chain' | 'address' | 'net'>;
@@ -52,13 +53,17 @@ export async function findRecipientFault(
   }
 }
 
-/** A contract that passed the simulation but rejected the payment cost us gas, so it is not tried again for a day. */
+/**
+ * A contract that passed the simulation but rejected the payment cost us gas, so it is not tried again for a day. A payment that
+ * a frozen key has stopped says nothing about its recipient.
+ */
 async function hasRefusedLately(db: Queryable, { chain, address }: Payment): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM withdrawals w WHERE w.chain = $1 AND w.address = $2 AND w.status IN ('wrapping', 'failed')
         AND w.updated_at > now() - interval '1 day'
-        AND EXISTS (SELECT FROM chain_steps s WHERE s.saga_id = w.id AND s.step = 'wrap') LIMIT 1`,
-    [chain, address],
+        AND EXISTS (SELECT FROM chain_steps s WHERE s.saga_id = w.id AND s.step = 'wrap')
+        AND w.error IS DISTINCT FROM $3 LIMIT 1`,
+    [chain, address, keyFrozen],
   );
   return rows.length > 0;
 }

@@ -7,7 +7,7 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { Outcome } from '../../ledger/posting.ts';
+import type { Authority, Outcome } from '../../ledger/posting.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 import { withdrawalErrors } from './errors.ts';
@@ -21,9 +21,13 @@ export interface NewWithdrawal {
   readonly address: Hex;
   readonly gross: Amount;
   readonly fee: Amount;
+  /** What the gas costs at most, quoted now. A fee that does not cover it is refused last. */
+  readonly gas?: Amount;
   /** The market value in millionths of a USDC. Stablecoins count at face value. */
   readonly value?: bigint | undefined;
   readonly keyId?: string;
+  /** Goes with the key. */
+  readonly authority?: Authority;
 }
 
 /** Refuses an unconfigured chain, a token that is not on the chain, and an address where the money would be lost. */
@@ -83,14 +87,27 @@ async function isUsers(db: Queryable, address: Hex): Promise<boolean> {
 export async function openWithdrawal(
   tx: Transaction,
   ledger: Ledger,
-  { accountId, chain, address, gross, fee, value = faceValue(gross), keyId }: NewWithdrawal,
-): Promise<{ readonly id: string; readonly net: Amount; readonly outcome: Outcome['outcome'] }> {
+  { accountId, chain, address, gross, fee, gas, value = faceValue(gross), keyId, authority }: NewWithdrawal,
+): Promise<{ readonly id: string; readonly net: Amount; readonly outcome: Outcome }> {
   const id = newId('wdr');
   const net = subtract(gross, fee);
+  const quoted = gas?.atomic ?? 0n;
   await tx.query(
-    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, value, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued')`,
-    [id, accountId, chain, gross.asset, address, gross.atomic, fee.atomic, net.atomic, value ?? null],
+    `INSERT INTO withdrawals (id, account_id, chain, asset, address, gross, fee, net, gas, value, key_id, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'queued')`,
+    [
+      id,
+      accountId,
+      chain,
+      gross.asset,
+      address,
+      gross.atomic,
+      fee.atomic,
+      net.atomic,
+      quoted < fee.atomic ? quoted : fee.atomic,
+      value ?? null,
+      keyId ?? null,
+    ],
   );
   await wakeSaga(tx, { saga: withdrawalSaga.name, id, lane: chain });
   const [posted] = await ledger.postWithin(tx, [
@@ -105,9 +122,10 @@ export async function openWithdrawal(
       reference: `withdrawal:${id}`,
       details: { withdrawalId: id, chain, address },
       ...(accountId !== null && { senderId: accountId, senderEvent: 'withdrawal.created' }),
-      ...(keyId !== undefined && { keyId }),
+      ...(keyId !== undefined && { keyId, spentOn: id }),
+      ...(authority !== undefined && { authority }),
     },
   ]);
   if (posted === undefined) throw new Error('the ledger gave no outcome');
-  return { id, net, outcome: posted.outcome };
+  return { id, net, outcome: posted };
 }

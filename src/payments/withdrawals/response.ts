@@ -20,7 +20,11 @@ export const withdrawalRecord = z.object({
   txHash: z.string().nullable().meta({ description: 'The on-chain transaction, once it is sent.' }),
   error: z.string().nullable().meta({
     description:
-      'Why the withdrawal is held or has failed. If it failed or was cancelled, the money is back in your balance.',
+      'Why the withdrawal is held or has failed. If it failed or was cancelled, the money is back in your balance. That is less `gasKept`.',
+  }),
+  gasKept: amountValue.meta({
+    description:
+      'The gas that was spent on native coin before you froze the key that asked for the withdrawal. Otherwise 0.',
   }),
   createdAt: z.iso.datetime(),
   finishedAt: z.iso.datetime().nullable(),
@@ -37,6 +41,7 @@ export const exampleWithdrawal = {
   currency: 'USDC' as const,
   txHash: '0x2f1c5c2b44f771e942a8506148e256f94f1a464babc938ae0690c6e34cd79190',
   error: null,
+  gasKept: 0,
   createdAt: '2026-01-15T10:00:00.000Z',
   finishedAt: '2026-01-15T10:01:10.000Z',
 };
@@ -53,6 +58,7 @@ export function describeWithdrawal(one: Withdrawal): z.input<typeof withdrawalRe
     currency: one.gross.asset as Holding,
     txHash: one.txHash,
     error: one.error,
+    gasKept: toAmountValue(one.gasKept),
     createdAt: one.createdAt.toISOString(),
     finishedAt: one.finishedAt?.toISOString() ?? null,
   };

@@ -1,35 +1,34 @@
 import { z } from 'zod';
-import { withdrawalAddress } from '../../accounts/fields.ts';
 import type { Networks, SilentChains } from '../../chains/network.ts';
 import { enforceLimits } from '../../custody/limits/allow-list.ts';
-import { limitErrors } from '../../custody/limits/errors.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
-import { faceValue, refuseBeyondLimits, refuseBeyondValue } from '../../custody/limits/value-limits.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
-import { amountField, amountValue, holding, requireAmount, toAmountValue } from '../../kernel/http/amount-field.ts';
+import { amountValue, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { catchError } from '../../kernel/http/problem.ts';
+import { askBefore } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type Amount, amountOf, toDecimalText } from '../../money/amount.ts';
-import { assets, type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
+import { assets, type ChainId, chains, coins, currencies, homeChain } from '../../money/catalogue.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
+import type { Consent } from '../../policies/consent.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import { addressRoutes, limitsRoute } from './address-routes.ts';
 import { cancelWithdrawal } from './cancel-withdrawal.ts';
-import { refuseBelowGas } from './cover-gas.ts';
+import { quoteGas, refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
-import { openWithdrawal, refuseImpossible } from './open-withdrawal.ts';
+import { openWithdrawal } from './open-withdrawal.ts';
 import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './response.ts';
 import { publicStatuses, statesOf } from './saga.ts';
+import { grossOf, readWayOut, withdrawBody, withdrawRefusals } from './way.ts';
 import { findWithdrawal, selectWithdrawals } from './withdrawal.ts';
 
 function cancelRoute({ once, ledger }: WithdrawalParts): Route {
@@ -78,6 +77,7 @@ export interface WithdrawalParts {
   readonly market: Market;
   readonly gasCosts: GasCosts;
   readonly brakes: OutgoingLimits;
+  readonly consent: Consent;
   readonly secrets: Secrets;
   readonly checkpoint?: Checkpoint;
 }
@@ -94,7 +94,7 @@ export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
 }
 
 function withdrawRoute(parts: WithdrawalParts): Route {
-  const { once, ledger, networks, silentChains, market, gasCosts, brakes, checkpoint = noCheckpoint } = parts;
+  const { once, ledger, gasCosts, brakes, consent, checkpoint = noCheckpoint } = parts;
   return defineRoute(
     {
       id: 'withdraw',
@@ -105,17 +105,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       description: `The fee of 1.49 % is deducted from the amount, with 3 decimals in ${listed(currencies)} and 18 in ${listed(coins)}. It must cover the gas. ${listed(coins)} can be withdrawn only on ${chains[homeChain].name}: ${coinsArrive}. The amount is taken from your balance immediately and then sent; follow it at \`/circle/withdrawals/{txId}\`. You can cancel the withdrawal until it is submitted. If it fails, the whole amount is refunded. A 24-hour limit applies (\`/account/withdrawal-limits\`), and while your allow-list is on, you can only withdraw to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key, so that a retry after a lost connection never pays twice.`,
       auth: 'key',
       scope: 'withdraw',
-      body: z.strictObject({
-        amount: amountField.meta({
-          description: `A number or decimal string. In ${listed(currencies)} from 1 to 10000, with at most 6 decimals. In ${listed(coins)} with at most 18 decimals and a current market value of 1 to 10000 USDC; use a string for full precision.`,
-        }),
-        currency: holding.default('USDC'),
-        address: withdrawalAddress.optional().meta({
-          description:
-            'Defaults to your saved withdrawalAddress. A mixed-case address must have a valid EIP-55 checksum.',
-        }),
-        chain: chainField.default(homeChain).meta({ description: 'The chain to pay out on, from your balance there.' }),
-      }),
+      body: withdrawBody,
       examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
       idempotent: true,
       returns: {
@@ -145,49 +135,36 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           },
         },
       },
-      errors: [
-        withdrawalErrors.withdrawal_address_required,
-        withdrawalErrors.withdrawal_address_refused,
-        withdrawalErrors.chain_not_available,
-        chainDownErrors.chain_not_available,
-        withdrawalErrors.currency_not_available,
-        withdrawalErrors.amount_too_small,
-        limitErrors.daily_limit_reached,
-        limitErrors.address_not_allowed,
-        ...Object.values(balanceErrors),
-      ],
+      errors: [...withdrawRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {
-      const gross = requireAmount(body.currency, body.amount);
-      if (isCurrency(gross.asset)) refuseBeyondLimits(gross);
-      // Checked before the transaction but thrown inside it: an idempotent replay gets its first response even while the chain is
-      // silent, and whatever the amount is worth by now.
-      let value = faceValue(gross) ?? 0n;
-      const refusal = await catchError(async () => {
-        await refuseSilent(silentChains, body.chain);
-        if (!isCurrency(gross.asset)) value = await refuseBeyondValue(market, gross);
-      });
+      const gross = grossOf(body);
       const fee = withdrawalFee(gross);
+      // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
+      // silent, whatever the amount is worth by now, and whatever the policies say.
+      const wayOut = await askBefore(() => readWayOut(parts, caller, { ...body, address: body.address, gross }));
+      const consented = await askBefore(async () => consent.forPayment(caller, wayOut().payment));
       // A chain that is known to be silent is not asked for its gas price.
-      const gasRefusal =
-        refusal ?? (await catchError(() => refuseBelowGas(gasCosts, { chain: body.chain, gross, fee, value })));
+      const gas = await askBefore(() => quoteGas(gasCosts, { chain: body.chain, gross, value: wayOut().value }));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
-        const address = body.address ?? (await savedAddress(tx, caller.accountId));
-        await refuseImpossible(tx, networks, { chain: body.chain, address, gross });
-        if (refusal !== undefined) throw refusal.error;
+        const { address, value } = wayOut();
+        const authority = consented();
+        const quote = gas();
         await enforceLimits(tx, brakes, { accountId: caller.accountId, address, value });
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {
           accountId: caller.accountId,
           keyId: caller.keyId,
+          authority,
           chain: body.chain,
           address,
           gross,
           fee,
+          gas: quote.needed,
           value,
         });
         requirePosted(outcome, 'a new withdrawal');
-        // Thrown last, so that an insufficient balance is reported before a minimum amount.
-        if (gasRefusal !== undefined) throw gasRefusal.error;
+        // Refused last, so that an insufficient balance is reported before a minimum amount.
+        refuseBelowGas(quote, { gross, fee, value });
         return ok({
           txId: id,
           status: 'queued' as const,
@@ -204,16 +181,6 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       return answer;
     },
   );
-}
-
-async function savedAddress(db: Queryable, accountId: bigint): Promise<`0x${string}`> {
-  const { rows } = await db.query<{ address: `0x${string}` | null }>(
-    'SELECT withdrawal_address AS address FROM accounts WHERE id = $1',
-    [accountId],
-  );
-  const address = rows[0]?.address;
-  if (address == null) throw withdrawalErrors.withdrawal_address_required();
-  return address;
 }
 
 function note(net: Amount, chainId: ChainId, address: string): string {

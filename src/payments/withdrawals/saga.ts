@@ -10,7 +10,7 @@ export const withdrawalSaga = defineSaga({
   table: 'withdrawals',
   lane: 'chain',
   about: `${amountSql('net', 'asset')} || ' on ' || chain || ' to ' || address`,
-  fixed: ['account_id', 'chain', 'asset', 'address', 'gross', 'fee', 'net', 'value'],
+  fixed: ['account_id', 'chain', 'asset', 'address', 'gross', 'fee', 'net', 'value', 'key_id'],
   inTransit: { kind: 'withdrawals_in_transit', atomic: 'gross', chain: 'chain' },
   states: {
     queued: {

@@ -9,6 +9,8 @@ import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { amountOf } from '../../money/amount.ts';
+import { keyFrozen } from '../../policies/frozen.ts';
 import { failWithdrawal, returnPosting } from './finish-withdrawal.ts';
 import { advanceUnlessHeld, holdIfFrozen, isHeldByScreening, requireNotFrozen } from './hold-withdrawal.ts';
 import { findRecipientFault, tokenToPay } from './native-coin.ts';
@@ -45,10 +47,14 @@ export async function beginWrapping(
   );
 }
 
-/** Wrapping: the owner is refunded once the wrapped token has arrived in the treasury. */
+/**
+ * Wrapping: the owner is refunded once the wrapped token has arrived in the treasury. If a frozen key is the cause, the gas is
+ * kept: otherwise whoever freezes a key could have us unwrap and wrap for nothing.
+ */
 export async function wrapAgain(parts: WithdrawalSagaParts, withdrawal: Withdrawal): Promise<SagaStep> {
   const { db, ledger } = parts;
-  const { id, error } = withdrawal;
+  const { id, error, gas } = withdrawal;
+  const gasKept = error === keyFrozen ? gas : amountOf(gas.asset, 0n);
   const wrapped = await wrapCoin(parts, wrappingOf(withdrawal, await stepWallet(db, wrapStep(id))));
   if (!('ended' in wrapped)) return wrapped;
   await db.transaction((tx) =>
@@ -56,8 +62,12 @@ export async function wrapAgain(parts: WithdrawalSagaParts, withdrawal: Withdraw
       id,
       from: 'wrapping',
       to: 'failed',
+      set: { gasKept: gasKept.atomic },
       settle: wrapped.ended,
-      post: [...wrapped.surplus, returnPosting(withdrawal, { failed: error ?? 'It could not be paid.' })],
+      post: [
+        ...wrapped.surplus,
+        returnPosting({ ...withdrawal, gasKept }, { failed: error ?? 'It could not be paid.' }),
+      ],
     }),
   );
   return 'rest';
@@ -78,6 +88,10 @@ export async function unwrap(parts: WithdrawalSagaParts, withdrawal: Withdrawal)
     (tx) => requireNotFrozen(tx, withdrawal),
   ).catch((error: unknown) => holdIfFrozen(db, withdrawal, error));
   if (progress === 'held') return 'rest';
+  if (progress === 'stopped') {
+    await failWithdrawal(parts, withdrawal, { neverAsked: keyFrozen });
+    return 'rest';
+  }
   if (progress.state === 'waiting') return progress;
   if (progress.state === 'failed') {
     await failWithdrawal(parts, withdrawal, progress);

@@ -40,6 +40,8 @@ export interface Withdrawal {
   readonly id: string;
   /** Null when the operator pays out earned fees. */
   readonly accountId: bigint | null;
+  /** The key that asked for it; null when the operator did. */
+  readonly keyId: string | null;
   readonly chain: ChainId;
   readonly address: Hex;
   /** Debited from the balance. */
@@ -47,6 +49,10 @@ export interface Withdrawal {
   readonly fee: Amount;
   /** Received at the address. */
   readonly net: Amount;
+  /** The gas as it was quoted. */
+  readonly gas: Amount;
+  /** What of it was kept although nothing was paid. */
+  readonly gasKept: Amount;
   readonly status: WithdrawalStatus;
   readonly txHash: Hex | null;
   readonly error: string | null;
@@ -102,8 +108,8 @@ export async function selectWithdrawals(
   where: string,
   values: readonly unknown[],
 ): Promise<Withdrawal[]> {
-  const { rows } = await db.query<Stored<Withdrawal, 'gross' | 'fee' | 'net'>>(
-    `SELECT id, account_id, chain, asset, address, gross, fee, net, status,
+  const { rows } = await db.query<Stored<Withdrawal, 'gross' | 'fee' | 'net' | 'gas' | 'gasKept'>>(
+    `SELECT id, account_id, key_id, chain, asset, address, gross, fee, net, gas, gas_kept, status,
         (SELECT s.hash FROM chain_steps s WHERE s.saga_id = withdrawals.id AND s.step = 'pay') AS tx_hash,
         error, held_because, held_by, released_at IS NOT NULL AS released, value, created_at, finished_at
       FROM withdrawals ${where}`,
@@ -115,5 +121,7 @@ export async function selectWithdrawals(
     gross: amountOf(asset, row.gross),
     fee: amountOf(asset, row.fee),
     net: amountOf(asset, row.net),
+    gas: amountOf(asset, row.gas),
+    gasKept: amountOf(asset, row.gasKept),
   }));
 }

@@ -2,11 +2,19 @@ import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { handleSaga, type SagaHandler, type SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { createTurns } from '../../kernel/sagas/turns.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
+import { KeyFrozen, requireUnfrozenKey } from '../../policies/frozen.ts';
 import type { RefusalKind, ShopAnswer } from './checkout.ts';
 import { findOrder, type Order, type OrderParts } from './order.ts';
 import { shopOf } from './order-webhook.ts';
 import { orderSaga } from './saga.ts';
-import { cancelledByBuyer, captureOrder, type Ending, notRedeemed, releaseOrder } from './settle-order.ts';
+import {
+  cancelledByBuyer,
+  captureOrder,
+  type Ending,
+  notRedeemed,
+  releaseOrder,
+  stoppedByFreeze,
+} from './settle-order.ts';
 
 /** A quarter of the lane's slots. */
 const turnsPerShop = 4;
@@ -41,7 +49,9 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   let answer: ShopAnswer = mayLook ? await shop.look() : { state: 'open' };
   if (answer.state === 'open' && mayAsk) {
     // It may have been decided or cancelled meanwhile: then the shop is not asked to take it.
-    if (!(await markAsked(db, order.id))) return 'go_on';
+    const marked = await markAsked(db, order);
+    if (marked === 'frozen') return takeBack(parts, order, stoppedByFreeze);
+    if (marked === 'over') return 'go_on';
     answer = await shop.ask();
   }
   checkpoint('order.answered');
@@ -77,14 +87,27 @@ async function settlePlaced(parts: OrderParts, order: Order): Promise<SagaStep> 
   }
 }
 
-/** From then on the shop may have the order. False when it is decided or cancelled. */
-async function markAsked(db: OrderParts['db'], id: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE orders SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE id = $1 AND status = 'placed'
-        AND cancel_requested_at IS NULL`,
-    [id],
-  );
-  return rowCount === 1;
+/**
+ * From then on the shop may have the order. `over` when it is decided or cancelled, `frozen` when its key was frozen before the shop
+ * was asked for the first time.
+ */
+async function markAsked(db: OrderParts['db'], { id, keyId }: Order): Promise<'marked' | 'over' | 'frozen'> {
+  const marking = db.transaction(async (tx) => {
+    const { rows } = await tx.query<{ isFirst: boolean }>(
+      `UPDATE orders o SET asked_at = coalesce(o.asked_at, clock_timestamp())
+         FROM (SELECT id, asked_at FROM orders WHERE id = $1 FOR UPDATE) earlier
+        WHERE o.id = earlier.id AND o.status = 'placed' AND o.cancel_requested_at IS NULL
+        RETURNING earlier.asked_at IS NULL AND o.restored_at IS NULL AS is_first`,
+      [id],
+    );
+    const [marked] = rows;
+    if (marked?.isFirst === true) await requireUnfrozenKey(tx, keyId);
+    return marked === undefined ? 'over' : 'marked';
+  });
+  return marking.catch((error: unknown) => {
+    if (error instanceof KeyFrozen) return 'frozen' as const;
+    throw error;
+  });
 }
 
 /**

@@ -1,26 +1,26 @@
 import { z } from 'zod';
-import { shippingAddress, visibleText } from '../../accounts/fields.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
+import { currency } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
-import type { ErrorKind } from '../../kernel/http/problem.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
+import { requirePosted } from '../../ledger/balance-errors.ts';
 import { findKey, type RunOnce } from '../../ledger/idempotency.ts';
-import { shoppingErrors } from '../search/errors.ts';
-import { website, websiteOrRefuse } from '../search/search-shop.ts';
+import type { Authority } from '../../ledger/posting.ts';
+import type { Consent } from '../../policies/consent.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import type { WaitForOrder } from './await-order.ts';
-import { type BuyParts, type PreparedOrder, prepareOrder } from './buy.ts';
+import { type BuyParts, type PreparedOrder, prepareOrder, refuseUnfunded } from './buy.ts';
 import { orderErrors } from './errors.ts';
 import { lockPurchases, openOrder, recordHandedOver, refuseDuplicate } from './open-order.ts';
 import { findOrder, type Order } from './order.ts';
-import { addressParts } from './read-address.ts';
 import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './response.ts';
+import { buyBody, orderRefusals, paymentFor, readWanted } from './way.ts';
 
 export interface BuyRouteParts extends BuyParts {
   readonly once: RunOnce;
+  readonly consent: Consent;
   readonly checkpoint?: Checkpoint;
   /** How long the shop has to accept an order. */
   readonly validSeconds: number;
@@ -29,44 +29,6 @@ export interface BuyRouteParts extends BuyParts {
   /** Waits for the shop before the response says `pending`. */
   readonly decided: WaitForOrder;
 }
-
-const body = z.strictObject({
-  website,
-  productTitle: visibleText(500).meta({
-    description:
-      'As returned by the search. Case, punctuation and word order do not matter as long as exactly one product matches. A variant name may follow, as in "Linen Shirt L".',
-  }),
-  productBrand: visibleText(200).optional().meta({ description: 'As returned by the search.' }),
-  productUrl: z
-    .url()
-    .max(2_000)
-    .optional()
-    .meta({ description: 'As returned by the search. Required only if title and brand match several products.' }),
-  productVariant: visibleText(200).optional().meta({
-    description:
-      'The id or title of a variant that the search lists, or its options, such as "L" or "Size: L, Color: Blue". Required if there are several variants.',
-  }),
-  quantity: z
-    .int({ error: 'must be a whole number' })
-    .min(1, 'must be from 1 to 100')
-    .max(100, 'must be from 1 to 100')
-    .optional()
-    .meta({ description: 'The number of items. The default is 1.' }),
-  amount: amountField.meta({
-    description:
-      'A number or decimal string: the most that may be charged including shipping and tax, before our fee. You are charged what the shop asks, never more than this.',
-  }),
-  paymentMethod: z.enum(['usdc', 'eurc'], { error: 'must be "usdc" or "eurc"' }),
-  shippingAddress: z.union([shippingAddress, addressParts]).optional().meta({
-    description:
-      'For this order only; defaults to the address of your account. Text on one or more lines, or an object. Without a name, your account name is used. Text may omit the country if region and postal code imply it.',
-  }),
-  notDuplicateOf: z
-    .string()
-    .max(64)
-    .optional()
-    .meta({ description: 'The id of an earlier, similar order, to confirm that this order is not a duplicate of it.' }),
-});
 
 const { orderId, transferId, productTitle, variant, quantity, amount, fee, total } = exampleOrder;
 const bought = z.object({
@@ -95,9 +57,6 @@ const example = {
   currency: 'USDC' as const,
 };
 
-/** These errors concern existing orders only. */
-const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, orderErrors.order_taken];
-
 export function buyRoute(parts: BuyRouteParts): Route {
   const { outgoing, checkpoint = noCheckpoint, decided } = parts;
   return defineRoute(
@@ -111,7 +70,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
         'Buys from a shop that has enabled orders. The money is held and paid when the shop accepts the order; otherwise all of it is refunded. 202 means that the shop has not responded yet: poll `statusUrl`, register a webhook for `order.completed` and `order.failed`, or cancel the order. Send an Idempotency-Key, so that a retry after a lost connection never buys twice. Without one, an order for the same product to the same address is refused with `possible_duplicate` while the first order is open and for one minute after it completes.',
       auth: 'key',
       scope: 'pay',
-      body,
+      body: buyBody,
       examples: {
         body: {
           website: 'demo-shop.example',
@@ -138,46 +97,38 @@ export function buyRoute(parts: BuyRouteParts): Route {
           },
         },
       },
-      errors: [
-        ...Object.values(orderErrors).filter((error) => !ofPlacedOrders.includes(error)),
-        shoppingErrors.merchant_unreachable,
-        shoppingErrors.merchant_too_slow,
-        shoppingErrors.merchant_unsupported,
-        balanceErrors.insufficient_balance,
-        dailyCapErrors.daily_cap_reached,
-        balanceErrors.account_frozen,
-      ],
+      errors: [...orderRefusals, dailyCapErrors.daily_cap_reached, ...paymentRefusals],
     },
     async ({ caller, ip, body: asked, idempotency }) => {
-      const asset = asked.paymentMethod === 'usdc' ? 'USDC' : 'EURC';
-      const most = requireAmount(asset, asked.amount);
-      const site = websiteOrRefuse(asked.website, outgoing);
+      const wanted = readWanted(outgoing, asked);
       const again = await wasAsked(parts, caller, idempotency);
-      const prepared = again
-        ? undefined
-        : await prepareOrder(parts, {
-            caller,
-            ip,
-            website: site,
-            product: {
-              title: asked.productTitle,
-              brand: asked.productBrand,
-              url: asked.productUrl,
-              variant: asked.productVariant,
-            },
-            quantity: asked.quantity ?? 1,
-            most,
-            asset,
-            shippingAddress: asked.shippingAddress,
-            notDuplicateOf: asked.notDuplicateOf,
-          });
-      const placed = await place(parts, { caller, idempotency, prepared, notDuplicateOf: asked.notDuplicateOf });
+      const prepared = again ? undefined : await prepareOrder(parts, { ...wanted, caller, ip });
+      const authority = prepared && (await askConsent(parts, caller, prepared));
+      const placed = await place(parts, {
+        caller,
+        idempotency,
+        prepared: prepared && { ...prepared, authority },
+        notDuplicateOf: asked.notDuplicateOf,
+      });
       checkpoint('order.opened');
       await decided(placed.orderId);
       const answer = toAnswer(await found(parts, placed.orderId), parts.publicUrl());
       return placed.replayed ? { ...answer, replayed: true } : answer;
     },
   );
+}
+
+/** Undefined when the shop sends the buyer to its own pages: then nothing is paid here. */
+async function askConsent(
+  parts: BuyRouteParts,
+  caller: Caller,
+  prepared: PreparedOrder,
+): Promise<Authority | undefined> {
+  if (prepared.continueUrl !== undefined) return undefined;
+  const authority = await parts.consent.forPayment(caller, paymentFor(prepared));
+  // A budget that does not cover it is reported before the balance, and only the ledger knows.
+  if (authority.spends.length === 0) await refuseUnfunded(parts, prepared);
+  return authority;
 }
 
 /** Whether this key already has an order. Then the shop is not asked again. */
@@ -195,7 +146,7 @@ async function wasAsked(
 interface Placing {
   readonly caller: Caller;
   readonly idempotency: IdempotencyClaim | undefined;
-  readonly prepared: PreparedOrder | undefined;
+  readonly prepared: (PreparedOrder & { readonly authority: Authority | undefined }) | undefined;
   readonly notDuplicateOf: string | undefined;
 }
 
@@ -212,11 +163,13 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
       notDuplicateOf,
       publicUrl: parts.publicUrl(),
     });
-    const { continueUrl } = prepared;
+    const { continueUrl, authority } = prepared;
     if (continueUrl !== undefined) {
       return { status: 200, body: { orderId: await recordHandedOver(tx, caller, { ...prepared, continueUrl }) } };
     }
-    const { id, outcome } = await openOrder(tx, { ledger, secrets, keyId, validSeconds, voidSeconds }, prepared);
+    if (authority === undefined) throw new Error('nobody consented to an order');
+    const options = { ledger, secrets, keyId, authority, validSeconds, voidSeconds };
+    const { id, outcome } = await openOrder(tx, options, prepared);
     requirePosted(outcome, 'a new order');
     return { status: 200, body: { orderId: id } };
   });

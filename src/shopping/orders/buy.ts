@@ -14,7 +14,7 @@ import { productOrRefuse, type WantedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
 import { duplicateHash, type NewOrder, refuseDuplicate } from './open-order.ts';
-import type { OrderParts } from './order.ts';
+import { heldFor, type OrderParts } from './order.ts';
 import { addressOrRefuse, type GivenAddress, readBuyer } from './read-address.ts';
 
 export interface BuyParts extends Pick<OrderParts, 'db' | 'ledger' | 'secrets' | 'checkouts'> {
@@ -64,11 +64,6 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
   refuseUnlessAgreed(offer.total, { asset, most });
   const amount = toAmount(asset, offer.total);
   const fee = orderFee(amount);
-  const { [asset]: balance } = await spendableBalances(db, caller.accountId);
-  // The ledger decides in the end, but this check refuses the purchase without leaving an order behind.
-  if (offer.continueUrl === undefined && balance.atomic < amount.atomic + fee.atomic) {
-    throw balanceErrors.insufficient_balance();
-  }
   return {
     accountId: caller.accountId,
     domain: website.name,
@@ -84,6 +79,12 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     total: offer.total,
     continueUrl: offer.continueUrl,
   };
+}
+
+/** The ledger decides in the end. */
+export async function refuseUnfunded({ db }: Pick<BuyParts, 'db'>, order: PreparedOrder): Promise<void> {
+  const { [order.asset]: balance } = await spendableBalances(db, order.accountId);
+  if (balance.atomic < heldFor(order).atomic) throw balanceErrors.insufficient_balance();
 }
 
 type Offer = Pick<PreparedOrder, 'channel' | 'total' | 'continueUrl'>;

@@ -8,7 +8,7 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { newPostingId, type Outcome } from '../../ledger/posting.ts';
+import { type Authority, newPostingId, type Outcome } from '../../ledger/posting.ts';
 import type { CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
@@ -83,6 +83,7 @@ export interface OpenOptions {
   readonly ledger: Ledger;
   readonly secrets: Secrets;
   readonly keyId: string;
+  readonly authority: Authority;
   /** How long the shop has to accept the order. */
   readonly validSeconds: number;
   /** How long after that a shop that may have accepted the order has to confirm it. */
@@ -92,13 +93,13 @@ export interface OpenOptions {
 /** Writes order, credential, job and posting in the caller's commit, which sets the money aside for this shop. */
 export async function openOrder(
   tx: Transaction,
-  { ledger, secrets, keyId, validSeconds, voidSeconds }: OpenOptions,
+  { ledger, secrets, keyId, authority, validSeconds, voidSeconds }: OpenOptions,
   order: NewOrder,
-): Promise<{ readonly id: string; readonly outcome: Outcome['outcome'] }> {
+): Promise<{ readonly id: string; readonly outcome: Outcome }> {
   await requireSameMerchant(tx, order);
   const id = newId('ord');
   const transferId = newPostingId();
-  await insertOrder(tx, id, { ...order, status: 'placed', transferId, validSeconds, voidSeconds });
+  await insertOrder(tx, id, { ...order, keyId, status: 'placed', transferId, validSeconds, voidSeconds });
   if (order.channel.kind === 'ucp') {
     await issueCredential(tx, {
       orderId: id,
@@ -109,9 +110,9 @@ export async function openOrder(
     });
   }
   await wakeSaga(tx, { saga: orderSaga.name, id, lane: 'shops' });
-  const [posted] = await ledger.postWithin(tx, [held({ id, ...order }, { transferId, keyId })]);
+  const [posted] = await ledger.postWithin(tx, [held({ id, ...order }, { transferId, keyId, authority })]);
   if (posted === undefined) throw new Error('the ledger gave no outcome');
-  return { id, outcome: posted.outcome };
+  return { id, outcome: posted };
 }
 
 /** The shop wants the buyer to continue on its own pages before payment. No money is set aside; the order records the URL. */
@@ -123,11 +124,12 @@ export async function recordHandedOver(
   await countToday(tx, caller, 'handedOverOrders');
   const id = newId('ord');
   const ended = { status: 'needs_buyer', transferId: null, validSeconds: 0, voidSeconds: 0 } as const;
-  await insertOrder(tx, id, { ...order, ...ended, continueUrl });
+  await insertOrder(tx, id, { ...order, keyId: caller.keyId, ...ended, continueUrl });
   return id;
 }
 
 interface OrderToInsert extends NewOrder {
+  readonly keyId: string;
   readonly status: 'placed' | 'needs_buyer';
   readonly transferId: string | null;
   readonly validSeconds: number;
@@ -140,10 +142,10 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
   await tx.query(
     `INSERT INTO orders (id, account_id, domain, channel, checkout, product_title, product_brand, product_url, item_id,
         shipping_address, likeness, asset, amount, fee, transfer_id, ask_key, cancel_key, expires_at, status, continue_url,
-        finished_at, merchant_id, void_at, variant, quantity)
+        finished_at, merchant_id, void_at, variant, quantity, key_id)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
         clock_timestamp() + make_interval(secs => $18), $19, $20, CASE WHEN $19 = 'placed' THEN NULL ELSE clock_timestamp() END, $21,
-        clock_timestamp() + make_interval(secs => $18) + make_interval(secs => $22), $23, $24)`,
+        clock_timestamp() + make_interval(secs => $18) + make_interval(secs => $22), $23, $24, $25)`,
     [
       id,
       order.accountId,
@@ -169,6 +171,7 @@ async function insertOrder(tx: Transaction, id: string, order: OrderToInsert): P
       order.voidSeconds,
       product.variant && JSON.stringify(product.variant),
       order.quantity,
+      order.keyId,
     ],
   );
 }

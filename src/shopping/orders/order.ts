@@ -34,6 +34,8 @@ export type OrderChannel =
 export interface Order {
   readonly id: string;
   readonly accountId: bigint;
+  /** The key that asked for it. */
+  readonly keyId: string | null;
   readonly domain: string;
   /** The domain's owner when the order was opened; null if it had none. */
   readonly merchantId: bigint | null;
@@ -103,7 +105,7 @@ export async function findOwnOrder(db: Queryable, accountId: bigint, id: string)
   return order;
 }
 
-export const selectOrder = `SELECT o.id, o.account_id, o.domain, o.merchant_id,
+export const selectOrder = `SELECT o.id, o.account_id, o.key_id, o.domain, o.merchant_id,
     CASE o.channel WHEN 'ucp' THEN jsonb_build_object('kind', 'ucp', 'checkout', o.checkout)
       ELSE jsonb_build_object('kind', 'webhook', 'url', o.checkout -> 'url') END AS channel,
     jsonb_build_object('title', o.product_title, 'brand', o.product_brand, 'url', o.product_url, 'itemId', o.item_id,

@@ -1,5 +1,5 @@
 import { type AccountId, houseAccount, userAccount } from '../../ledger/account-id.ts';
-import type { Posting, PostingId } from '../../ledger/posting.ts';
+import type { Authority, Posting, PostingId } from '../../ledger/posting.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { heldFor, type Order } from './order.ts';
 
@@ -7,8 +7,18 @@ type OrderMoney = Pick<Order, 'id' | 'accountId' | 'amount' | 'fee' | 'asset' | 
 
 const nameOf = ({ domain, product }: OrderMoney) => `${product.title} at ${domain}`;
 
+interface Hold {
+  readonly transferId: PostingId;
+  readonly keyId: string;
+  readonly authority: Authority;
+}
+
+/** Gives back the share that this part is of all that was held. Nothing, if it was not taken from any budget. */
+const returning = (order: OrderMoney, { atomic: part }: Amount): Pick<Posting, 'returns'> =>
+  part > 0n ? { returns: { of: order.id, part, whole: heldFor(order).atomic } } : {};
+
 /** Sets the money aside. */
-export function held(order: OrderMoney, { transferId, keyId }: { transferId: PostingId; keyId: string }): Posting {
+export function held(order: OrderMoney, { transferId, keyId, authority }: Hold): Posting {
   const total = heldFor(order);
   return {
     id: transferId,
@@ -24,6 +34,8 @@ export function held(order: OrderMoney, { transferId, keyId }: { transferId: Pos
     details: { orderId: order.id },
     senderId: order.accountId,
     keyId,
+    authority,
+    spentOn: order.id,
   };
 }
 
@@ -50,6 +62,7 @@ export function captured(order: OrderMoney, { seller, sellerId, charged }: Taken
       { account: houseAccount('fees', order.asset), atomic: charged.fee.atomic },
     ],
     reference: `order:${order.id}:captured`,
+    ...returning(order, rest),
     description: nameOf(order),
     details: { orderId: order.id },
     ...(sellerId !== undefined && { recipientId: sellerId }),
@@ -74,6 +87,7 @@ export function released(order: OrderMoney): Posting {
       { account: userAccount(order.accountId, order.asset), atomic: total.atomic },
     ],
     reference: `order:${order.id}:released`,
+    ...returning(order, total),
     description: nameOf(order),
     details: { orderId: order.id },
     recipientId: order.accountId,
@@ -87,6 +101,7 @@ export interface Refund {
   readonly seller: AccountId;
   readonly sellerId: bigint | undefined;
   readonly keyId: string;
+  readonly authority: Authority;
   /** Shown to the buyer. */
   readonly reason: string | undefined;
 }
@@ -94,7 +109,7 @@ export interface Refund {
 /** Refunds come from the shop's balance, never from the house. */
 export function refunded(
   order: OrderMoney,
-  { id, transferId, amount, seller, sellerId, keyId, reason }: Refund,
+  { id, transferId, amount, seller, sellerId, keyId, authority, reason }: Refund,
 ): Posting {
   return {
     id: transferId,
@@ -105,10 +120,12 @@ export function refunded(
       { account: userAccount(order.accountId, order.asset), atomic: amount.atomic },
     ],
     reference: `order:${order.id}:refund:${id}`,
+    ...returning(order, amount),
     description: reason === undefined ? nameOf(order) : `${nameOf(order)}: ${reason}`,
     details: { orderId: order.id, refundId: id },
     ...(sellerId !== undefined && { senderId: sellerId }),
     recipientId: order.accountId,
     keyId,
+    authority,
   };
 }

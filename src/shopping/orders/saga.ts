@@ -45,7 +45,7 @@ export const orderSaga = defineSaga({
   about: `${amountSql('amount', 'asset')} || ' at ' || domain`,
   fixed: [
     ...'account_id domain merchant_id channel checkout item_id shipping_address likeness'.split(' '),
-    ...'asset amount fee transfer_id ask_key cancel_key'.split(' '),
+    ...'asset amount fee transfer_id ask_key cancel_key key_id'.split(' '),
   ],
   inTransit: { kind: 'orders_in_transit', atomic: 'amount + fee', chain: "'MATIC'" },
   states: {

@@ -5,10 +5,13 @@ import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { askBefore } from '../../kernel/http/problem.ts';
 import { isVisible } from '../../kernel/text/visible-text.ts';
 import { balanceErrors } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Consent } from '../../policies/consent.ts';
+import { consentErrors } from '../../policies/errors.ts';
 import { saleErrors } from './errors.ts';
 import { toOrder } from './order.ts';
 import { listOrders } from './order-routes.ts';
@@ -19,6 +22,7 @@ export interface SaleParts {
   readonly db: Queryable;
   readonly once: RunOnce;
   readonly ledger: Ledger;
+  readonly consent: Consent;
 }
 
 const params = z.strictObject({ orderId: idParameter });
@@ -97,7 +101,7 @@ function fulfilRoute({ db, once }: SaleParts): Route {
   );
 }
 
-function refundRoute({ db, once, ledger }: SaleParts): Route {
+function refundRoute({ db, once, ledger, consent }: SaleParts): Route {
   return defineRoute(
     {
       ...facts,
@@ -135,15 +139,19 @@ function refundRoute({ db, once, ledger }: SaleParts): Route {
         saleErrors.sale_not_found,
         saleErrors.not_completed,
         saleErrors.refund_too_large,
-        ...Object.values(balanceErrors),
+        balanceErrors.insufficient_balance,
+        balanceErrors.account_frozen,
+        consentErrors.key_frozen,
       ],
     },
     async ({ caller, params: { orderId }, body, idempotency }) => {
       const { asset } = await findSale(db, caller.accountId, orderId);
       const amount = body?.amount === undefined ? undefined : requireAmount(asset, body.amount);
-      return once({ caller, idempotency }, async (tx) =>
-        ok(await refundOrder(tx, ledger, { orderId, caller, amount, reason: body?.reason })),
-      );
+      const consented = await askBefore(async () => consent.forOther(caller));
+      return once({ caller, idempotency }, async (tx) => {
+        const authority = consented();
+        return ok(await refundOrder(tx, ledger, { orderId, caller, authority, amount, reason: body?.reason }));
+      });
     },
   );
 }

@@ -4,7 +4,7 @@ import { newId } from '../../kernel/ids/ids.ts';
 import { userAccount } from '../../ledger/account-id.ts';
 import { requirePosted } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { newPostingId } from '../../ledger/posting.ts';
+import { type Authority, newPostingId } from '../../ledger/posting.ts';
 import { type Amount, toJsonNumber } from '../../money/amount.ts';
 import { orderErrors, saleErrors } from './errors.ts';
 import { type Order, type OrderRow, selectOrder, toOrder } from './order.ts';
@@ -14,13 +14,15 @@ import { describeSale, recordOrderEvent, refundableOf } from './response.ts';
 interface RefundRequest {
   readonly orderId: string;
   readonly caller: Caller;
+  readonly authority: Authority;
   /** Undefined refunds all that is left. */
   readonly amount: Amount | undefined;
   readonly reason: string | undefined;
 }
 
 /** Writes refund, event and posting in the caller's commit. A database constraint refuses more than was paid. */
-export async function refundOrder(tx: Transaction, ledger: Ledger, { orderId, caller, amount, reason }: RefundRequest) {
+export async function refundOrder(tx: Transaction, ledger: Ledger, request: RefundRequest) {
+  const { orderId, caller, authority, amount, reason } = request;
   const { accountId, keyId } = caller;
   const order = await lockSale(tx, accountId, orderId);
   if (order.accountId === accountId)
@@ -49,10 +51,11 @@ export async function refundOrder(tx: Transaction, ledger: Ledger, { orderId, ca
       seller: userAccount(accountId, order.asset),
       sellerId: accountId,
       keyId,
+      authority,
       reason,
     }),
   ]);
-  requirePosted(posted?.outcome ?? 'unknown_account', 'a refund');
+  requirePosted(posted, 'a refund');
   return { refundId: id, transferId, amount: toJsonNumber(back), sale: describeSale(after) };
 }
 

@@ -5,6 +5,7 @@ import { postOrThrow } from '../../ledger/ledger.ts';
 import { amountOf } from '../../money/amount.ts';
 import { assets, homeChain } from '../../money/catalogue.ts';
 import { orderFee } from '../../money/fees.ts';
+import { keyFrozen } from '../../policies/frozen.ts';
 import { type CheckoutTotal, type ShopAnswer, toAmount } from './checkout.ts';
 import { voidCredential, voidUnredeemed } from './credential.ts';
 import { findOrder, type Order, type OrderParts } from './order.ts';
@@ -123,6 +124,9 @@ export const cancelledByBuyer = {
   code: 'cancelled',
   reason: 'You cancelled the order.',
 } as const satisfies Ending;
+
+/** A freeze came before the shop was asked. */
+export const stoppedByFreeze = { status: 'failed', code: 'key_frozen', reason: keyFrozen } as const satisfies Ending;
 
 /** The shop did not redeem its credential in time. */
 export const notRedeemed = {

@@ -10,14 +10,16 @@ import { Problem } from '../../kernel/http/problem.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import { Ended, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
+import { balanceErrors, budgetRefusal, requirePosted } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
 import { findKey, keepAnswer, type RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { Authority } from '../../ledger/posting.ts';
 import { type Amount, toJsonNumber } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import { type CallParts, calls } from '../sell/calls.ts';
+import { findExceeded, listBudgets } from '../../policies/budget-states.ts';
+import type { Call, CallParts } from '../sell/calls.ts';
 import { chargePosting } from '../sell/charge-balance.ts';
 import { readInput } from '../sell/routes.ts';
 import { runCall } from '../sell/sale.ts';
@@ -28,11 +30,11 @@ import { purchaseErrors } from './errors.ts';
 import { giveBackUnshown } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
 import { type OpeningParts, openPurchase } from './open-purchase.ts';
-import { isOwnUrl } from './own-url.ts';
 import { findPurchase, findPurchaseByKey, homeUsdc, isAnswered, type Purchase } from './purchase.ts';
 import { answerOf, describeFree, type PayResponse } from './response.ts';
 import { type Buying, refuseAbove } from './seller-request.ts';
 import { sendPayment, signPayment } from './send-payment.ts';
+import { readCall } from './way.ts';
 
 interface OwnCallParts {
   readonly once: RunOnce;
@@ -44,23 +46,19 @@ interface OwnCallParts {
  * Calls our own paid endpoint directly and charges the balance, as with the caller's own key: no payment, no chain, no
  * HTTP request. The work comes before the charge, so that a failed call costs nothing.
  */
-async function callOwn(parts: OwnCallParts, buying: Buying): Promise<PayResponse> {
-  const { caller, ip, idempotency, request, maximum } = buying;
+async function callOwn(
+  parts: OwnCallParts,
+  { caller, ip, idempotency, request }: Buying,
+  { call, authority }: { readonly call: Call; readonly authority: Authority },
+): Promise<PayResponse> {
   const url = new URL(request.url);
-  const call = calls.find(({ path }) => `/api${path}` === url.pathname.replace(/\/$/, ''));
-  if (call === undefined || request.method !== 'GET') {
-    throw purchaseErrors.seller_url_refused(
-      'This URL belongs to this service and is not a paid endpoint. Call it directly.',
-    );
-  }
-  refuseAbove(maximum, call.price);
   const input = readInput(parts.calls, call, parseQuery(url.pathname + url.search));
   const body = await runCall(parts.calls, { call, input, caller, ip });
   const { body: answer } = await parts.once({ caller, idempotency, kind: 'purchases' }, async (tx) => {
-    const charge = chargePosting({ caller, amount: call.price, resource: call.summary });
+    const charge = chargePosting({ caller, authority, amount: call.price, resource: call.summary });
     const [posted] = await parts.ledger.postWithin(tx, [charge]);
     if (posted === undefined) throw new Error('the ledger gave no outcome');
-    requirePosted(posted.outcome, 'a call of our own');
+    requirePosted(posted, 'a call of our own');
     if (!('posting' in posted)) throw new Error('a call of our own was not charged');
     const paid = toJsonNumber(call.price);
     return ok<PayResponse>({
@@ -107,8 +105,10 @@ export async function buy(parts: BuyParts, buying: Buying): Promise<Bought> {
   const { checkpoint = noCheckpoint } = parts;
   const earlier = await findEarlier(parts, buying);
   if (earlier !== undefined) return { answer: earlier, replayed: true };
-  if (isOwnUrl(buying.request.url, parts.publicUrl())) return { answer: await callOwn(parts, buying), replayed: false };
-  await refuseUnfunded(parts, buying);
+  const { payment, own } = readCall(parts, buying.request, buying.maximum);
+  const authority = await parts.consent.forPayment(buying.caller, payment);
+  if (own !== undefined) return { answer: await callOwn(parts, buying, { call: own, authority }), replayed: false };
+  await refuseUnfunded(parts, buying, authority);
   const asked = await askPrice(parts, buying);
   if (asked.status !== 402) return { answer: await keepFree(parts, buying, asked), replayed: false };
   const offer = await acceptOffer(parts, asked, buying.maximum);
@@ -136,8 +136,6 @@ async function findEarlier(
 
 /** The first request carries no payment and nothing about the caller. Free answers and failures are counted. */
 async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<SellerAnswer> {
-  const refusal = parts.outgoing.explainRefusal(request.url);
-  if (refusal !== undefined) throw purchaseErrors.seller_url_refused(refusal);
   const freeCalls = createFreeCalls(parts.limiter, caller.accountId, request.url);
   await freeCalls.refuseFull();
   try {
@@ -155,10 +153,12 @@ async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<S
   }
 }
 
-/** Without this check, accounts without money could use us as a free proxy. */
-async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying): Promise<void> {
+/** Without this check, accounts without money could use us as a free proxy. A budget is reported before the balance. */
+async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying, { spends }: Authority): Promise<void> {
   const { USDC } = await spendableBalances(db, caller.accountId);
   if (USDC.atomic < maximum.atomic) {
+    const exceeded = spends.length === 0 ? [] : findExceeded(await listBudgets(db, caller), spends);
+    if (exceeded.length > 0) throw budgetRefusal(exceeded);
     throw balanceErrors.insufficient_balance(
       'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
     );

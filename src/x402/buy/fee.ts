@@ -26,7 +26,7 @@ export async function returnFees(tx: Transaction, purchase: Purchase) {
   return {
     own: amountOf(fee.asset, own),
     kept: amountOf(fee.asset, before.atomic - own),
-    others: givesBack.size === 0 ? [] : [await postingOf(tx, purchase, givesBack)],
+    others: givesBack.size === 0 ? [] : await postingsOf(tx, purchase, givesBack),
   };
 }
 
@@ -55,35 +55,38 @@ const microseconds = (column: string) => `(extract(epoch FROM ${column}) * 10000
  * Fees of open purchases are in transit, fees of paid ones are earned. If the operator has already paid out earned
  * fees, the house's equity covers the rest, so that a return never waits.
  */
-async function postingOf(
+async function postingsOf(
   tx: Transaction,
   { id, accountId, fee: { asset } }: Purchase,
   givesBack: ReadonlyMap<string, bigint>,
-): Promise<Posting> {
+): Promise<Posting[]> {
   // Locked, so that none of them is settled before the commit.
-  const { rows } = await tx.query<{ id: string; isPaid: boolean }>(
-    `SELECT id, status = 'paid' OR status = 'returned' AS is_paid FROM purchases WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
+  const { rows } = await tx.query<{ id: string; isPaid: boolean; taken: bigint }>(
+    `SELECT id, status = 'paid' OR status = 'returned' AS is_paid, amount + fee AS taken
+       FROM purchases WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
     [[...givesBack.keys()]],
   );
-  const sumOf = (isPaid: boolean) =>
-    rows.reduce((sum, row) => (row.isPaid === isPaid ? sum + (givesBack.get(row.id) ?? 0n) : sum), 0n);
-  const [inTransit, earned] = [sumOf(false), sumOf(true)];
-  const { atomic: there } = await houseBalance(tx, 'fees', asset, homeChain);
-  const fromFees = earned < there ? earned : there;
-  return {
-    type: 'purchase_fee_returned',
-    amount: amountOf(asset, inTransit + earned),
-    entries: [
-      { account: houseAccount('nano_in_transit', asset), atomic: -inTransit },
-      { account: houseAccount('fees', asset), atomic: -fromFees },
-      { account: houseAccount('equity', asset), atomic: fromFees - earned },
-      { account: userAccount(accountId, asset), atomic: inTransit + earned },
-    ],
-    reference: `purchase:${id}:fees`,
-    description: 'Fees of other purchases of the same 24 hours',
-    details: { purchaseId: id },
-    recipientId: accountId,
-  };
+  let there: bigint = (await houseBalance(tx, 'fees', asset, homeChain)).atomic;
+  return rows.map(({ id: other, isPaid, taken }) => {
+    const atomic = givesBack.get(other) ?? 0n;
+    const fromFees = isPaid ? least(atomic, there) : 0n;
+    there -= fromFees;
+    return {
+      type: 'purchase_fee_returned',
+      amount: amountOf(asset, atomic),
+      entries: [
+        { account: houseAccount('nano_in_transit', asset), atomic: isPaid ? 0n : -atomic },
+        { account: houseAccount('fees', asset), atomic: -fromFees },
+        { account: houseAccount('equity', asset), atomic: isPaid ? fromFees - atomic : 0n },
+        { account: userAccount(accountId, asset), atomic },
+      ],
+      reference: `purchase:${id}:fees:${other}`,
+      description: 'Fee of another purchase of the same 24 hours',
+      details: { purchaseId: id, feeOf: other },
+      returns: { of: other, part: atomic, whole: taken },
+      recipientId: accountId,
+    };
+  });
 }
 
 /** The amount per 24 hours without a fee, in atomic units of USDC. Calls cost cents. */
@@ -112,7 +115,7 @@ export interface Charged {
  * The fee covers everything above the free amount within 24 hours, less the fees already charged, so that splitting a
  * payment saves nothing. Callers hold the account's sending lock, so that each payment sees the ones before it.
  */
-export async function feeOf(tx: Transaction, accountId: bigint, price: Amount): Promise<Charged> {
+export async function feeOf(tx: Queryable, accountId: bigint, price: Amount): Promise<Charged> {
   const { now, dayBefore } = onlyRow(
     await tx.query<{ now: string; dayBefore: string }>(
       `SELECT now::text, (now - interval '24 hours')::text AS day_before FROM clock_timestamp() AS now`,

@@ -12,7 +12,7 @@ import { add } from '../../money/amount.ts';
 import { returnFees } from './fee.ts';
 import { cutReturned } from './keep-answer.ts';
 import { describeUrl } from './open-purchase.ts';
-import { findPayer, homeUsdc, type Purchase, type PurchaseParts, payStep } from './purchase.ts';
+import { findPayer, homeUsdc, type Purchase, type PurchaseParts, payStep, takenFor } from './purchase.ts';
 import { purchaseSaga } from './saga.ts';
 
 /**
@@ -75,6 +75,7 @@ async function comesBack(tx: Transaction, purchase: Purchase, reason: string): P
       reference: `purchase:${id}:end`,
       description: describeUrl(url),
       details: { purchaseId: id, payTo, error: reason },
+      returns: { of: id, part: back.atomic, whole: takenFor(purchase).atomic },
       recipientId: accountId,
       recipientEvent: 'purchase.returned',
     },
@@ -83,10 +84,14 @@ async function comesBack(tx: Transaction, purchase: Purchase, reason: string): P
 }
 
 /**
- * The payment has expired, and by our books the seller has not seen it. After a restore from a backup the seller may have taken it
- * anyway. The token shows that, and then nothing is refunded.
+ * The payment has expired or its key was frozen, and by our books the seller has not seen it. After a restore from a backup the seller
+ * may have taken it anyway. The token shows that, and then nothing is refunded.
  */
-export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
+export async function giveBackUnlessTaken(
+  parts: PurchaseParts,
+  purchase: Purchase,
+  reason = 'The payment could not be created in time.',
+): Promise<SagaStep> {
   const { db, networks } = parts;
   const { id, nonce, status } = purchase;
   const { network, token } = homeUsdc(networks);
@@ -95,7 +100,7 @@ export async function giveBackLate(parts: PurchaseParts, purchase: Purchase): Pr
   const head = await network.client.getBlockNumber({ cacheTime: 0 });
   const [isTaken] = await readUsed(network, token.address, [{ from, nonce }], head);
   if (isTaken !== true) {
-    await giveBackUnshown(parts, purchase, 'The payment could not be created in time.');
+    await giveBackUnshown(parts, purchase, reason);
     return 'rest';
   }
   await db.transaction(async (tx) => {

@@ -10,6 +10,7 @@ import {
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
+import { TryAgain } from '../../kernel/db/errors.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -19,12 +20,15 @@ import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { requirePosted } from '../../ledger/balance-errors.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
 import { claimKey, findKey, lockKey } from '../../ledger/idempotency.ts';
-import { add } from '../../money/amount.ts';
+import type { Authority } from '../../ledger/posting.ts';
+import { type Amount, add } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
+import type { Consent } from '../../policies/consent.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { type Charged, feeOf } from './fee.ts';
 import { askForFloat, type Float, freeUntilCommit, readFloat } from './fill-float.ts';
+import { hostOf, paymentToSeller } from './payment-to-seller.ts';
 import { homeUsdc, type PurchaseParts, payStep } from './purchase.ts';
 import { laneOf, purchaseSaga } from './saga.ts';
 import { type Buying, refuseAbove } from './seller-request.ts';
@@ -45,6 +49,7 @@ function logHourlyLimit(logger: Logger): void {
 
 export interface OpeningParts extends PurchaseParts {
   readonly brakes: OutgoingLimits;
+  readonly consent: Consent;
 }
 
 export interface NewPurchase extends Buying {
@@ -60,9 +65,13 @@ export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Pr
     readSentBefore(db),
   ]);
   try {
-    return await db.transaction((tx) => openWithin(tx, parts, { ...wanted, ...validity, float, leftBefore }), {
-      kind: 'purchases',
-    });
+    for (let attempt = 1; ; attempt++) {
+      const allowed = await askConsent(parts, wanted);
+      const opening = { ...wanted, ...validity, ...allowed, float, leftBefore };
+      const opened = await db.transaction((tx) => openWithin(tx, parts, opening), { kind: 'purchases' });
+      if (opened !== 'another fee') return opened;
+      if (attempt === mostAttempts) throw new TryAgain('other purchases of the account keep changing the fee');
+    }
   } catch (error) {
     const code = error instanceof Problem ? error.code : undefined;
     if (code === purchaseErrors.float_short.code) await askForFloat(db);
@@ -71,12 +80,32 @@ export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Pr
   }
 }
 
-interface Opening extends NewPurchase, Validity {
+/** Only purchases of the same account at the same time change the fee, and each attempt sees those before it. */
+const mostAttempts = 10;
+
+interface Allowed {
+  readonly authority: Authority;
+  /** The fee that the policies were asked about. */
+  readonly judgedFee: Amount;
+}
+
+/** The policies judge the price with its fee. The fee is known for certain only in the commit, and may be another one there. */
+async function askConsent({ db, consent }: OpeningParts, { caller, request, offer }: NewPurchase): Promise<Allowed> {
+  const { fee: judgedFee } = await feeOf(db, caller.accountId, offer.price);
+  const payment = paymentToSeller(request.url, add(offer.price, judgedFee));
+  return { authority: await consent.forPayment(caller, payment), judgedFee };
+}
+
+interface Opening extends NewPurchase, Validity, Allowed {
   readonly float: Float;
   readonly leftBefore: SentBefore;
 }
 
-async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening): Promise<string | undefined> {
+async function openWithin(
+  tx: Transaction,
+  parts: OpeningParts,
+  opening: Opening,
+): Promise<string | 'another fee' | undefined> {
   const { caller, idempotency, offer, float } = opening;
   const scope = idempotency && { accountId: caller.accountId, ...idempotency };
   if (scope !== undefined) {
@@ -92,6 +121,8 @@ async function openWithin(tx: Transaction, parts: OpeningParts, opening: Opening
   }
   const charged = await feeOf(tx, caller.accountId, offer.price);
   refuseAbove(opening.maximum, offer.price, charged.fee);
+  const isJudged = charged.fee.atomic === opening.judgedFee.atomic || opening.authority.stamp === 0n;
+  if (!isJudged) return 'another fee';
   const id = await write(tx, parts, { ...opening, ...charged }, scope && keyDigest(scope));
   if (free - offer.price.atomic < parts.float.atomic / 2n) await askForFloat(tx);
   await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('held'), delayMs: leftAloneMs });
@@ -153,8 +184,8 @@ async function write(
   const nonce: Hex = `0x${randomBytes(32).toString('hex')}`;
   await tx.query(
     `INSERT INTO purchases (id, account_id, method, url, key_digest, asset, amount, fee, x402_version, terms, wallet_id,
-        pay_to, nonce, valid_before, from_block, created_at, status)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'held')`,
+        pay_to, nonce, valid_before, from_block, created_at, key_id, host, status)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'held')`,
     [
       id,
       caller.accountId,
@@ -172,6 +203,8 @@ async function write(
       validBefore,
       fromBlock,
       openedAt,
+      caller.keyId,
+      hostOf(request.url),
     ],
   );
   await tx.query('INSERT INTO purchase_requests (purchase_id, sealed) VALUES ($1, $2)', [
@@ -192,7 +225,7 @@ async function write(
 async function hold(
   tx: Transaction,
   { ledger }: PurchaseParts,
-  { caller, request, offer: { price, payTo }, fee }: Opening & Charged,
+  { caller, authority, request, offer: { price, payTo }, fee }: Opening & Charged,
   id: string,
 ): Promise<void> {
   const taken = add(price, fee);
@@ -210,10 +243,11 @@ async function hold(
       details: { purchaseId: id, payTo },
       senderId: caller.accountId,
       keyId: caller.keyId,
+      authority,
+      spentOn: id,
     },
   ]);
-  if (posted === undefined) throw new Error('the ledger gave no outcome');
-  requirePosted(posted.outcome, 'a new purchase');
+  requirePosted(posted, 'a new purchase');
 }
 
 /** Without the query, which may contain secrets that do not belong in a statement. */

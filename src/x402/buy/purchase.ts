@@ -49,6 +49,8 @@ export type SellerTrouble = 'timeout' | 'unreachable' | 'lost';
 export interface Purchase {
   readonly id: string;
   readonly accountId: bigint;
+  /** The key that asked for it. */
+  readonly keyId: string | null;
   readonly method: string;
   readonly url: string;
   readonly keyDigest: string | null;
@@ -110,7 +112,7 @@ type PurchaseRow = Stored<Omit<Purchase, 'terms' | 'receipt'>, 'amount' | 'fee' 
 
 export async function selectPurchases(db: Queryable, where: string, values: readonly unknown[]): Promise<Purchase[]> {
   const { rows } = await db.query<PurchaseRow>(
-    `SELECT id, account_id, method, url, key_digest, asset, amount, fee,
+    `SELECT id, account_id, key_id, method, url, key_digest, asset, amount, fee,
         (SELECT coalesce(sum(r.atomic), 0) FROM purchase_fees_returned r WHERE r.purchase_id = purchases.id) AS fee_returned,
         x402_version AS version, terms, wallet_id, pay_to, nonce, valid_before, from_block, signature, status, asks,
         seller_status, seller_trouble, receipt, tx_hash, error, created_at, finished_at

@@ -4,7 +4,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
-import { balanceErrors } from '../../ledger/balance-errors.ts';
+import { paymentRefusals } from '../../policies/refusals.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
 import { type BuyParts, buy } from './buy.ts';
 import { purchaseErrors } from './errors.ts';
@@ -49,7 +49,7 @@ function payRoute(parts: BuyParts): Route {
         ...Object.values(refusals),
         limitErrors.daily_limit_reached,
         limitErrors.address_not_allowed,
-        ...Object.values(balanceErrors),
+        ...paymentRefusals,
         ...Object.values(shoppingErrors),
       ],
     },

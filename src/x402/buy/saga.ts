@@ -16,7 +16,7 @@ export const purchaseSaga = defineSaga({
   ownLanes: ['purchases'],
   about: `${amountSql('amount', 'asset')} || ' to ' || pay_to`,
   fixed:
-    'account_id method url asset amount fee x402_version terms wallet_id pay_to nonce valid_before from_block'.split(
+    'account_id method url asset amount fee x402_version terms wallet_id pay_to nonce valid_before from_block key_id'.split(
       ' ',
     ),
   inTransit: { kind: 'nano_in_transit', atomic: inTransitSql, chain: "'MATIC'" },

@@ -53,7 +53,7 @@ export function readRequest({ url, method, headers, body }: PayBody): SellerRequ
   };
 }
 
-export function readMaximum({ maxAmount }: PayBody): Amount {
+export function readMaximum({ maxAmount }: Pick<PayBody, 'maxAmount'>): Amount {
   return requireAmount('USDC', maxAmount, 'maxAmount');
 }
 

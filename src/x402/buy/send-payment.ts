@@ -9,10 +9,11 @@ import { noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { SagaStep } from '../../kernel/sagas/run-saga.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { homeChain } from '../../money/catalogue.ts';
+import { keyFrozen, requireUnfrozenKey, stoppedByFreeze } from '../../policies/frozen.ts';
 import { decodeHeader, encodeHeader, headerNames } from '../wire/header.ts';
 import { networkName, type Receipt, receipt } from '../wire/messages.ts';
 import { askSeller, type SellerAnswer, type SellerRequest } from './ask-seller.ts';
-import { giveBackLate } from './give-back.ts';
+import { giveBackUnlessTaken } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
 import {
   findPayer,
@@ -34,17 +35,22 @@ interface Sent {
 /** Signed: the request is recorded before the seller is asked, so only one process asks, once. */
 export async function sendPayment(parts: PurchaseParts, purchase: Purchase): Promise<Sent> {
   const { db } = parts;
-  const { id } = purchase;
-  if (isTooLate(purchase)) return { step: await giveBackLate(parts, purchase) };
-  const isOurs = await db.transaction(async (tx) => {
-    const { rowCount } = await tx.query(
-      `UPDATE purchases SET status = 'sending', asks = 1, asked_at = clock_timestamp(), updated_at = now()
+  const { id, keyId } = purchase;
+  if (isTooLate(purchase)) return { step: await giveBackUnlessTaken(parts, purchase) };
+  const isOurs = await db
+    .transaction(async (tx) => {
+      const { rowCount } = await tx.query(
+        `UPDATE purchases SET status = 'sending', asks = 1, asked_at = clock_timestamp(), updated_at = now()
         WHERE id = $1 AND status = 'signed'`,
-      [id],
-    );
-    if (rowCount === 1) await markSignatureShown(tx, payStep(id));
-    return rowCount === 1;
-  });
+        [id],
+      );
+      if (rowCount !== 1) return false;
+      await requireUnfrozenKey(tx, keyId);
+      await markSignatureShown(tx, payStep(id));
+      return true;
+    })
+    .catch(stoppedByFreeze);
+  if (isOurs === 'stopped') return { step: await giveBackUnlessTaken(parts, purchase, keyFrozen) };
   return { step: 'go_on', answer: isOurs ? await ask(parts, purchase, 1) : undefined };
 }
 
@@ -215,7 +221,7 @@ function authorizationOf(
  */
 export async function signPayment(parts: PurchaseParts, purchase: Purchase): Promise<SagaStep> {
   const { db, networks, provider, checkpoint = noCheckpoint } = parts;
-  if (isTooLate(purchase)) return giveBackLate(parts, purchase);
+  if (isTooLate(purchase)) return giveBackUnlessTaken(parts, purchase);
   const { network, token } = homeUsdc(networks);
   const payer = await findPayer(db, purchase);
   const domain = await readTokenDomain(network, token.address);

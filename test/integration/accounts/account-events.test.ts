@@ -130,6 +130,28 @@ describe('key.revoked', () => {
     expect((await told(id)).map(({ data }) => data.keyIds)).toEqual([[other.id]]);
   });
 
+  test('again, once the overlap of a rotation is over, ends what was left below the key', async () => {
+    const { id, key, handle } = await listener(['key.revoked']);
+    const parent = await made(key);
+    const child = await made(parent.apiKey);
+    const { body: rotated } = await service.client.post(`/account/keys/${parent.id}/rotate`, undefined, key);
+    const revoke = () => service.client.request('DELETE', `/account/keys/${rotated.id}`, { key });
+    expect((await revoke()).status).toBe(200);
+    expect((await service.client.get('/account', child.apiKey)).status).toBe(200);
+    await db().query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1", [parent.id]);
+    expect((await revoke()).status).toBe(200);
+    expect((await told(id)).map(({ data }) => data.keyIds)).toEqual([[rotated.id], [parent.id, child.id].toSorted()]);
+    const { entries } = (await service.client.get('/account/audit?action=key.revoked', key)).body;
+    expect(entries).toMatchObject([
+      { details: { key: rotated.id, keys: 2 } },
+      { details: { key: rotated.id, keys: 1 } },
+    ]);
+    const transfer = { to: handle, amount: 1, currency: 'USDC' };
+    expect((await service.client.post('/agent/transfer', transfer, child.apiKey)).status).toBe(401);
+    await revoke();
+    expect(await told(id)).toHaveLength(2);
+  });
+
   test('is one event when all keys end: by revoke-all, with a new password, by the operator', async () => {
     const [one, two, three] = [
       await listener(['key.revoked']),

@@ -127,6 +127,8 @@ describe('making a key', () => {
       name: 'Shopping agent',
       last4: apiKey.slice(-4),
       scopes: ['read', 'pay'],
+      parent: await idOf(key),
+      frozen: false,
       createdAt: expect.any(String),
       lastUsedAt: null,
       lastUsedFrom: null,
@@ -135,7 +137,7 @@ describe('making a key', () => {
       rotatedTo: null,
     });
     expect((await service.client.get('/account/keys', key)).body).toMatchObject({
-      keys: [told, { name: 'Registration', last4: key.slice(-4), current: true }],
+      keys: [told, { name: 'Registration', last4: key.slice(-4), parent: null, frozen: false, current: true }],
       nextCursor: null,
     });
     expect(await works(apiKey)).toBe(true);

@@ -16,6 +16,7 @@ import {
   termsOf,
   usdc,
 } from '../../support/nano.ts';
+import { openOwnerBrowser } from '../../support/owner.ts';
 import { useService } from '../../support/service.ts';
 import { complete, startUcpMerchant } from '../../support/ucp-merchant.ts';
 import { mailedToken, registerVerified } from '../../support/verify-email.ts';
@@ -93,6 +94,15 @@ async function walkCall(path: string, wrong: string): Promise<Reply[]> {
     await service.client.get(wrong),
     await service.client.request('GET', path, { headers: { 'x-payment': '?' } }),
   ];
+}
+
+/** A key below a root, and how the root sets its policy. */
+async function newPolicy() {
+  const key = await newKey();
+  const { id, apiKey } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+  const put = (body: object, headers: Record<string, string> = {}) =>
+    service.client.request('PUT', `/account/keys/${id}/policy`, { key, body, headers });
+  return { key, id, apiKey, put };
 }
 
 async function newInvoice(): Promise<{ id: string; sender: string; payer: string }> {
@@ -305,7 +315,72 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await again({ scopes: ['pay'] }),
       await again({ expiresAt: '2999-01-01T00:00:00Z' }),
       await again({ name: '' }),
+      await again({ scopes: ['read'], parent: 'key_x' }),
     ];
+  },
+  async freezeKey() {
+    const key = await newKey();
+    const { id, apiKey } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+    const freeze = (which: string, by: string) => service.client.post(`/account/keys/${which}/freeze`, undefined, by);
+    return [await freeze(id, key), await freeze('key_x', key), await freeze(id, apiKey)];
+  },
+  async unfreezeKey() {
+    const key = await newKey();
+    const { id, apiKey } = (await service.client.post('/account/keys', { name: 'Agent' }, key)).body;
+    const unfreeze = (which: string, by: string) =>
+      service.client.post(`/account/keys/${which}/unfreeze`, undefined, by);
+    return [await unfreeze(id, key), await unfreeze('key_x', key), await unfreeze(id, apiKey)];
+  },
+  async listSessions() {
+    const owner = await service.client.register();
+    await openOwnerBrowser(service.url).signIn(owner);
+    return [
+      await service.client.get('/account/sessions', owner.key),
+      await service.client.get('/account/sessions?limit=0', owner.key),
+    ];
+  },
+  async endSession() {
+    const owner = await service.client.register();
+    await openOwnerBrowser(service.url).signIn(owner);
+    const [session] = (await service.client.get('/account/sessions', owner.key)).body.sessions;
+    const end = () => service.client.request('DELETE', `/account/sessions/${session.id}`, { key: owner.key });
+    return [await end(), await end()];
+  },
+  async setPolicy() {
+    const { key, id, put } = await newPolicy();
+    return [
+      await put({ budgets: [{ id: 'daily', amount: 20, currency: 'USDC', window: 'day', operations: ['transfer'] }] }),
+      await put({ rules: [{ effect: 'allow', amount: { lte: 5 } }] }, { 'if-match': '"another"' }),
+      await put({ rules: [{ effect: 'maybe' }] }),
+      await service.client.request('PUT', '/account/keys/key_x/policy', { key, body: {} }),
+      await service.client.request('PUT', `/account/keys/${id}/policy`, { key: await newKey(), body: {} }),
+    ];
+  },
+  async getPolicy() {
+    const { key, id, put } = await newPolicy();
+    const get = (which: string) => service.client.get(`/account/keys/${which}/policy`, key);
+    const none = await get(id);
+    await put({ rules: [{ effect: 'allow', hours: { from: '09:00', to: '17:00', timeZone: 'UTC' } }] });
+    return [none, await get(id), await get('key_x')];
+  },
+  async deletePolicy() {
+    const { key, id, put } = await newPolicy();
+    await put({ rules: [] });
+    const remove = () => service.client.request('DELETE', `/account/keys/${id}/policy`, { key });
+    return [await remove(), await remove()];
+  },
+  async listBudgets() {
+    const { apiKey, put } = await newPolicy();
+    await put({ budgets: [{ id: 'hour', amount: 20, currency: 'EURC', window: 'rolling', seconds: 3600 }] });
+    return [await service.client.get('/account/budgets', apiKey), await service.client.get('/account/budgets', 'none')];
+  },
+  async simulatePolicy() {
+    const { apiKey, put } = await newPolicy();
+    const { handle: to } = await service.client.register();
+    await put({ rules: [{ effect: 'allow', amount: { lte: 5 } }] });
+    const simulate = (amount: unknown, operation = 'transfer') =>
+      service.client.post('/account/policy/simulate', { operation, request: { to, amount, currency: 'USDC' } }, apiKey);
+    return [await simulate(5), await simulate(6), await simulate('?'), await simulate(5, 'gift')];
   },
   async rotateKey() {
     const key = await newKey();
@@ -1007,14 +1082,17 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('every documented operation is walked, and real answers match it to the letter', {
-    tags: ['matrix'],
-  }, async () => {
+  test('every documented operation has a walk', () => {
     expect(Object.keys(walks).sort()).toEqual(
       operations()
         .map((operation) => operation.operationId)
         .sort(),
     );
+  });
+
+  test('real answers to every documented operation match it to the letter', {
+    tags: ['matrix'],
+  }, async () => {
     const walked = await walkAll();
     for (const operation of operations()) {
       const replies = walked.get(operation.operationId) ?? [];
@@ -1046,8 +1124,11 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
   read: [
     'GET /account',
     'GET /account/audit',
+    'GET /account/budgets',
     'GET /account/keys',
+    'GET /account/keys/{id}/policy',
     'GET /account/proof',
+    'GET /account/sessions',
     'GET /account/statement',
     'GET /account/withdrawal-addresses',
     'GET /account/withdrawal-limits',
@@ -1083,6 +1164,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /webhooks',
     'GET /webhooks/deliveries',
     'GET /webhooks/deliveries/{id}',
+    'POST /account/policy/simulate',
     'POST /shopping/search',
   ],
   pay: [
@@ -1104,6 +1186,8 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
   manage: [
     'DELETE /account/email',
     'DELETE /account/keys/{id}',
+    'DELETE /account/keys/{id}/policy',
+    'DELETE /account/sessions/{id}',
     'DELETE /account/withdrawal-addresses/{address}',
     'DELETE /shopping/merchants/{domain}',
     'DELETE /webhooks/{id}',
@@ -1116,7 +1200,9 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /account/email/verify',
     'POST /account/keys',
     'POST /account/keys/revoke-all',
+    'POST /account/keys/{id}/freeze',
     'POST /account/keys/{id}/rotate',
+    'POST /account/keys/{id}/unfreeze',
     'POST /account/password',
     'POST /account/phone/code',
     'POST /account/phone/verify',
@@ -1130,6 +1216,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /webhooks',
     'POST /webhooks/deliveries/{id}/retry',
     'POST /webhooks/{id}/test',
+    'PUT /account/keys/{id}/policy',
     'PUT /account/withdrawal-addresses/allow-list',
   ],
 };

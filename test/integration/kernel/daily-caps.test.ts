@@ -106,6 +106,17 @@ const capped: readonly Capped[] = [
     },
   },
   {
+    kind: 'budgets',
+    table: 'ledger.budgets',
+    takesKeys: false,
+    async write(account, n) {
+      const { body: agent } = await service.client.post('/account/keys', { name: 'Agent' }, account.key);
+      const budgets = [{ id: `b${n}`, amount: n, currency: 'USDC', window: 'day' }];
+      const path = `/account/keys/${agent.id}/policy`;
+      return service.client.request('PUT', path, { key: account.key, body: { budgets } });
+    },
+  },
+  {
     kind: 'searches',
     table: 'shopping_previews',
     owner: '(SELECT $1::bigint)',

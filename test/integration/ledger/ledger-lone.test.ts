@@ -7,6 +7,7 @@ import { type PostCall, type PostRow, postBatch } from '../../../src/ledger/post
 import type { Posting } from '../../../src/ledger/posting.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { amountOf } from '../../../src/money/amount.ts';
+import { createBudget } from '../../support/budgets.ts';
 import { useDatabase } from '../../support/database.ts';
 import { createOwners, fund, scope, transfer } from '../../support/ledger.ts';
 
@@ -83,6 +84,8 @@ const payment = fc.record({
     nil: undefined,
   }),
   withKey: fc.boolean(),
+  /** The number of policies that it was judged by. */
+  stamp: fc.option(fc.constantFrom(0n, 1n), { nil: undefined }),
 });
 const step = fc.oneof(
   { weight: 12, arbitrary: payment.map((one) => ({ kind: 'pay' as const, ...one })) },
@@ -91,6 +94,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: someone.map((who) => ({ kind: 'revoke' as const, who })) },
   { weight: 1, arbitrary: someone.map((who) => ({ kind: 'expire' as const, who })) },
   { weight: 1, arbitrary: someone.map((who) => ({ kind: 'close' as const, who })) },
+  { weight: 1, arbitrary: someone.map((who) => ({ kind: 'policy' as const, who })) },
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
@@ -100,6 +104,7 @@ const changes = {
   revoke: 'UPDATE api_keys SET revoked_at = now() WHERE account_id = $1',
   expire: `UPDATE api_keys SET expires_at = now() - interval '1 minute' WHERE account_id = $1`,
   close: `UPDATE accounts SET email = NULL, password_hash = '', closed_at = now() WHERE id = $1`,
+  policy: 'INSERT INTO key_stamps VALUES ($1, 1) ON CONFLICT DO NOTHING',
 } as const;
 
 /** What a step comes to in this world. */
@@ -116,6 +121,7 @@ async function take(owners: Owners, way: Way, one: Step): Promise<string> {
     recipientEvent: 'payment.received',
     description: one.description,
     ...(one.withKey && { keyId: from.keyId }),
+    ...(one.stamp !== undefined && { authority: { stamp: one.stamp, spends: [] } }),
     ...(one.key !== undefined && { idempotency: scope(from.id, one.key.name, one.key.request) }),
   });
   return (await postBy(way, posting)).outcome;
@@ -130,6 +136,7 @@ const pay = (one: Partial<Extract<Step, { kind: 'pay' }>>): Step => ({
   description: undefined,
   key: undefined,
   withKey: true,
+  stamp: undefined,
   ...one,
 });
 /** Whatever is generated beside it: one sequence that meets them all. */
@@ -141,6 +148,9 @@ const everyOutcome: Step[] = [
   { kind: 'freeze', who: 0 },
   pay({}),
   { kind: 'unfreeze', who: 0 },
+  { kind: 'policy', who: 0 },
+  pay({}),
+  pay({ stamp: 1n }),
   { kind: 'close', who: 1 },
   pay({}),
   { kind: 'revoke', who: 0 },
@@ -169,6 +179,7 @@ it('posts alone exactly what a batch of one posts, whatever happened before', as
     'key_revoked',
     'mismatch',
     'unknown_account',
+    'stale',
   ]) {
     expect(seen).toContain(outcome);
   }
@@ -182,6 +193,8 @@ it('is not asked for what only a batch can take', async () => {
   expect(await callsFor({})).toEqual(['ledger.post_one']);
   expect(await callsFor({ reference: `order:${ada.id}` })).toEqual(['ledger.post']);
   expect(await callsFor({ details: { why: 'so' } })).toEqual(['ledger.post']);
+  const budget = await createBudget(db, ada, { most: 10n });
+  expect(await callsFor({ authority: { stamp: 0n, spends: [{ budget, amount: 10n }] } })).toEqual(['ledger.post']);
   expect((await postBy('in a batch', transfer(ada.id, bob.id, 10n))).calls).toEqual(['ledger.post']);
 });
 

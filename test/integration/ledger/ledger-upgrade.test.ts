@@ -62,6 +62,15 @@ const fundAsBefore = (reference: string) =>
     reference,
   );
 
+async function rotateAsBefore(old: string, to: string): Promise<void> {
+  await db.query(
+    `INSERT INTO api_keys (id, account_id, key_hash, name, last4)
+     SELECT $2, account_id, sha256(convert_to($2, 'UTF8')), name, last4 FROM api_keys WHERE id = $1`,
+    [old, to],
+  );
+  await db.query('UPDATE api_keys SET rotated_to = $2 WHERE id = $1', [old, to]);
+}
+
 beforeAll(async () => {
   const all = await readMigrations();
   await migrate(url, { migrations: all.filter(({ version }) => version <= 16), fixedRows: catalogueRows });
@@ -69,6 +78,8 @@ beforeAll(async () => {
   [ada = 0n, bob = 0n] = owners.map(({ id }) => id);
   expect(await fundAsBefore('deposit:MATIC:0x1:0')).toBe('P');
   expect(await payAsBefore()).toBe('P');
+  await rotateAsBefore(owners[0]?.keyId ?? '', 'key_second');
+  await rotateAsBefore('key_second', 'key_third');
   await administer(inject('postgresUrl'), `CREATE ROLE "${role}" LOGIN`);
   await db.query(`GRANT SELECT, INSERT ON ledger.postings, ledger.entries TO "${role}"`);
   await migrate(url, { fixedRows: catalogueRows });
@@ -120,4 +131,15 @@ it('takes a reference once, whichever release asks, before the migration or afte
   expect(again).toMatchObject({ outcome: 'duplicate', posting: { reference: 'deposit:MATIC:0x1:0' } });
   expect((await ledger.post(deposit(ada, 7n, 'deposit:MATIC:0x2:0'))).outcome).toBe('posted');
   expect(await fundAsBefore('deposit:MATIC:0x2:0')).toBe('D');
+});
+
+it('gives a key and those that it was rotated to one place', async () => {
+  const { rows } = await db.query<{ id: string; place: string; path: string[] }>(
+    'SELECT id, place, path FROM api_keys WHERE account_id = $1 ORDER BY created_at, id',
+    [ada],
+  );
+  const [first] = rows;
+  expect(rows).toEqual(
+    [first?.id, 'key_second', 'key_third'].map((id) => ({ id, place: first?.id, path: [first?.id] })),
+  );
 });

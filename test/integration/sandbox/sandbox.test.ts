@@ -279,3 +279,26 @@ describe('the faucet', () => {
 test('after all that the ledger is sound', async () => {
   expect((await verifyLedger(service.database.db)).problems).toEqual([]);
 });
+
+test('the demo shop’s merchant sees its sales and refunds them', async () => {
+  const buyer = await service.client.register();
+  await fund(buyer, { amount: 100 });
+  const order = {
+    website: 'demo-shop.example',
+    productTitle: 'Stoneware Mug, Sea',
+    productBrand: 'Alder Pottery',
+    amount: 24,
+    paymentMethod: 'usdc',
+    shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
+  };
+  const { body: bought } = await service.client.post('/shopping/buy', order, buyer.key);
+  expect(bought).toMatchObject({ status: 'completed' });
+  const { demoShop } = (await service.client.get('/sandbox')).body;
+  const refund = { amount: 10, reason: 'It arrived chipped.' };
+  const path = `/shopping/sales/${bought.orderId}`;
+  expect(await service.client.post(`${path}/refund`, refund, demoShop.merchantKey)).toMatchObject({
+    status: 200,
+    body: { amount: 10 },
+  });
+  expect((await service.client.get(path, demoShop.merchantKey)).body).toMatchObject({ refundedAmount: 10 });
+});

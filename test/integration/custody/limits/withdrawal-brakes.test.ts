@@ -307,7 +307,7 @@ describe('what leaves within an hour', () => {
     const { id, outcome } = await db.transaction((tx) =>
       openWithdrawal(tx, ledger, { accountId: null, chain: 'MATIC', address: stranger(), gross, fee }),
     );
-    expect(outcome).toBe('posted');
+    expect(outcome.outcome).toBe('posted');
     await advance({ id }, { perHour: 1n });
     expect(['sending', 'complete']).toContain((await look(id)).status);
     expect(await limitMetrics(db, noBrakes).read()).toMatchObject({ paywright_withdrawals_hour_usdc: 0 });

@@ -73,6 +73,9 @@ const withdraw = ({ key }: Somebody, body: object, idempotencyKey?: string) =>
     body,
     ...(idempotencyKey !== undefined && { headers: { 'idempotency-key': idempotencyKey } }),
   });
+/** Before it is asked for. */
+const simulate = ({ key }: Somebody, request: object) =>
+  service.client.post('/account/policy/simulate', { operation: 'withdraw', request }, key);
 const cancel = ({ key }: Somebody, txId: string) =>
   service.client.request('POST', `/circle/withdrawals/${txId}/cancel`, { key });
 const limitsOf = async ({ key }: Somebody) => (await service.client.get('/account/withdrawal-limits', key)).body;
@@ -121,7 +124,8 @@ describe('within a day', () => {
     expect(await balanceOf(ada)).toBe('180000');
     expect(await limitsOf(ada)).toMatchObject({ limit: 25_000, used: 20_000, left: 5_000, currency: 'USDC' });
     await accepted(ada, { amount: 5_000, address });
-    expect(codeOf(await withdraw(ada, { amount: 1, address }))).toEqual([403, 'daily_limit_reached']);
+    for (const ask of [withdraw, simulate])
+      expect(codeOf(await ask(ada, { amount: 1, address }))).toEqual([403, 'daily_limit_reached']);
     expect(await limitsOf(ada)).toMatchObject({ used: 25_000, left: 0 });
     // Nobody else is concerned.
     await accepted(await rich(), { amount: 10_000, address });
@@ -259,10 +263,11 @@ describe('the allow-list', () => {
     expect(await listOf(ada)).toEqual({ enabled: false, offFrom: null, addresses: [] });
     await accepted(ada, { amount: 1, address });
     expect((await turn(ada, true)).body).toEqual({ enabled: true, offFrom: null, addresses: [] });
-    expect(await withdraw(ada, { amount: 1, address })).toMatchObject({
-      status: 403,
-      body: { code: 'address_not_allowed', address, usableFrom: null },
-    });
+    for (const ask of [withdraw, simulate])
+      expect(await ask(ada, { amount: 1, address })).toMatchObject({
+        status: 403,
+        body: { code: 'address_not_allowed', address, usableFrom: null },
+      });
     expect(await balanceOf(ada)).toBe('199999');
     // Nobody else's.
     await accepted(await rich(), { amount: 1, address });
@@ -568,7 +573,8 @@ describe('on Ethereum', () => {
     expect(leastAmount).toBeGreaterThan(5);
     expect(detail).toContain(`${leastAmount} ${currency}`);
     const cent = (Math.round(leastAmount * 100) - 1) / 100;
-    expect(codeOf(await withdraw(ada, { ...body, amount: cent }))).toEqual([400, 'amount_too_small']);
+    for (const ask of [withdraw, simulate])
+      expect(codeOf(await ask(ada, { ...body, amount: cent }))).toEqual([400, 'amount_too_small']);
     const txId = await accepted(ada, { ...body, amount: leastAmount });
     expect((await service.client.get(`/circle/withdrawals/${txId}`, ada.key)).body.gross).toBe(leastAmount);
     // On Polygon it stays as it was.

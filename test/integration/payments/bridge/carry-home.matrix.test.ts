@@ -70,7 +70,7 @@ async function askToTake(how: 'withdraw' | 'bridge', chain: ChainId, { id: accou
               gross: amount,
               fee: amountOf('USDC', 0n),
             });
-      answer = outcome;
+      answer = outcome.outcome;
       throw refused;
     })
     .catch((error: unknown) => {
@@ -166,7 +166,7 @@ describe('whoever makes a wallet there', () => {
         origin: 'request',
         before: await keepHere(tx, user.id, 'BASE'),
       });
-      expect(outcome).toBe('posted');
+      expect(outcome.outcome).toBe('posted');
     });
     expect(await world.balance(user, 'USDC', 'BASE')).toBe(700_000n);
     await carrier.carry('BASE');

@@ -9,6 +9,7 @@ import { amountOf } from '../../../../src/money/amount.ts';
 import { cancelInvoice } from '../../../../src/payments/invoices/cancel-invoice.ts';
 import { createInvoice } from '../../../../src/payments/invoices/create-invoice.ts';
 import { payInvoice } from '../../../../src/payments/invoices/routes.ts';
+import { noPolicies } from '../../../support/consent.ts';
 import { useDatabase } from '../../../support/database.ts';
 import { createOwners, fund } from '../../../support/ledger.ts';
 
@@ -48,7 +49,8 @@ const ask = (to: { handle: string } | { email: string }, atomic = 4_000_000n) =>
       dueAt: undefined,
     }),
   );
-const pay = (caller: Someone, id: string) => db.transaction((tx) => payInvoice(tx, parts, { caller, id }));
+const pay = (caller: Someone, id: string) =>
+  db.transaction((tx) => payInvoice(tx, parts, { caller, id, authority: noPolicies }));
 const cancel = (id: string) => db.transaction((tx) => cancelInvoice(tx, parts, { caller: sender, id }));
 
 /** Who was told what since the last time. */
@@ -138,7 +140,7 @@ test('a connection that dies before the commit leaves the invoice pending and th
   await told();
   await expect(
     db.transaction(async (tx) => {
-      await payInvoice(tx, parts, { caller: payer, id });
+      await payInvoice(tx, parts, { caller: payer, id, authority: noPolicies });
       await tx.query('SELECT pg_terminate_backend(pg_backend_pid())');
     }),
   ).rejects.toThrow();

@@ -11,6 +11,7 @@ import { type Market, MarketUnreachable } from '../../../../src/money/market.ts'
 import { swapRoutes } from '../../../../src/payments/swaps/routes.ts';
 import type { Swap } from '../../../../src/payments/swaps/swap.ts';
 import type { SwapToken } from '../../../../src/payments/swaps/tokens.ts';
+import { freeConsent } from '../../../support/consent.ts';
 import type { User } from '../../../support/deposits.ts';
 import { oneOfMany } from '../../../support/matrix.ts';
 import { useSwapWorld } from '../../../support/swaps.ts';
@@ -440,6 +441,7 @@ describe('the market is unreachable', () => {
       market: silent,
       gasCosts: freeGas,
       silentChains: async () => [],
+      consent: freeConsent,
     });
     const caller = { accountId: user.id, keyId: 'none' };
     const asked = { from: 'USDC', to: 'ETH', amount: '60' };

@@ -205,6 +205,7 @@ describe('the shops of the sandbox', () => {
     expect(body.demoShop).toEqual({
       domain: 'demo-shop.example',
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      merchantKey: expect.stringMatching(/^pa_live_/),
     });
     expect(body.closedShop.domain).toBe('closed-shop.example');
     for (const { url } of [body.demoShop, body.closedShop]) {

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { Queryable } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import { idParameter } from '../../kernel/http/find-route.ts';
+import { homeChain } from '../../money/catalogue.ts';
+import type { Payment } from '../../policies/consent.ts';
+import type { Way } from '../../policies/way.ts';
+import { invoiceErrors } from './errors.ts';
+import { findInvoice, type Invoice, refuseUnlessPossible } from './invoice.ts';
+
+export const invoiceParams = z.strictObject({ id: idParameter });
+
+export function refuseUnlessPayable(invoice: Invoice, { accountId }: Pick<Caller, 'accountId'>): void {
+  const { senderId, recipientId } = invoice;
+  if (recipientId !== accountId || senderId === accountId) throw invoiceErrors.not_invoice_recipient();
+  refuseUnlessPossible(invoice, 'pay');
+}
+
+/** The amount and the sender of an invoice never change, so they can be judged before its row is locked. */
+export async function readPayment(db: Queryable, caller: Caller, id: string): Promise<Payment> {
+  const invoice = await findInvoice(db, id, caller.accountId);
+  refuseUnlessPayable(invoice, caller);
+  const { amount, senderId } = invoice;
+  return {
+    operation: 'invoice',
+    amount,
+    counterparty: { kind: 'account', accountId: senderId },
+    chains: [homeChain],
+  };
+}
+
+export const payRefusals = [
+  invoiceErrors.invoice_not_found,
+  invoiceErrors.not_invoice_recipient,
+  invoiceErrors.invoice_already_paid,
+  invoiceErrors.invoice_already_cancelled,
+];
+
+export function invoiceWay(db: Queryable): Way<typeof invoiceParams> {
+  return {
+    operation: 'invoice',
+    scope: 'pay',
+    body: invoiceParams,
+    refusals: payRefusals,
+    read: async (caller, { id }) => ({ payment: await readPayment(db, caller, id) }),
+  };
+}

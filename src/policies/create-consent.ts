@@ -1,0 +1,206 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/db/database.ts';
+import type { Caller } from '../kernel/http/define-route.ts';
+import { Problem } from '../kernel/http/problem.ts';
+import { balanceErrors, budgetRefusal } from '../ledger/balance-errors.ts';
+import type { Authority, Spend } from '../ledger/posting.ts';
+import { findExceeded, listBudgets } from './budget-states.ts';
+import type { Consent, Payment } from './consent.ts';
+import { consentErrors } from './errors.ts';
+import { createFactBook, type FactParts } from './facts.ts';
+import { type KeyChain, keyAt, readChain } from './key-chain.ts';
+import { createRates, type RateParts } from './rates.ts';
+import {
+  type Condition,
+  type Facts,
+  findUnmet,
+  type Judgement,
+  judge,
+  type RuleAt,
+  type Unmet,
+  type Verdict,
+} from './rules.ts';
+
+export interface ConsentParts extends FactParts {
+  readonly db: Database;
+  /** The time that rules about hours go by. */
+  readonly clock: Clock;
+  readonly rates: RateParts;
+}
+
+interface ShownRule {
+  readonly key: string;
+  readonly index: number;
+}
+
+/** Which rule decides about a payment, and what it would take. */
+export interface Explanation {
+  readonly rule: ShownRule | null;
+  readonly unmet: { readonly rule: ShownRule; readonly condition: Condition } | null;
+}
+
+/** Consent, and for the simulation its reasons. */
+export interface ExplainedConsent extends Consent {
+  explain(caller: Caller, payment: Payment): Promise<Explanation>;
+}
+
+const mostRemembered = 10_000;
+/** Policies can be long, so their length counts, too. */
+const mostWeight = 16_000_000;
+
+/** For an account that never had a policy. */
+const free: Authority = { stamp: 0n, spends: [] };
+
+export function createConsent({ db, clock, rates: rateParts, publicUrl }: ConsentParts): ExplainedConsent {
+  const remembered = new Map<string, KeyChain>();
+  let weight = 0;
+  const book = createFactBook({ db, publicUrl });
+  const rates = createRates(rateParts);
+
+  /** The policies of a key do not change without its stamp, so a chain with the caller's stamp is up to date. */
+  function recall({ keyId, stamp }: Caller): KeyChain | undefined {
+    const chain = stamp === undefined ? undefined : remembered.get(keyId);
+    return chain?.stamp === stamp ? chain : undefined;
+  }
+
+  async function load({ keyId }: Caller): Promise<KeyChain> {
+    const chain = await readChain(db, keyId);
+    if (chain.stamp === 0n) return chain;
+    forget(keyId);
+    remembered.set(keyId, chain);
+    weight += chain.weight;
+    for (const oldest of remembered.keys()) {
+      if (remembered.size <= mostRemembered && weight <= mostWeight) break;
+      forget(oldest);
+    }
+    return chain;
+  }
+
+  function forget(keyId: string): void {
+    weight -= remembered.get(keyId)?.weight ?? 0;
+    remembered.delete(keyId);
+  }
+
+  function authorize(chain: KeyChain, caller: Caller, payment: Payment): Authority | Promise<Authority> {
+    if (chain.isFrozen) throw consentErrors.key_frozen();
+    const facts = book.recall(payment.counterparty);
+    const judged: Judgement =
+      chain.rules.length === 0 ? allowed : judge(chain.rules, { payment, facts, nowMs: clock.now() });
+    if ('needs' in judged || judged.outcome !== 'allow') return authorizeSlowly(chain, caller, payment);
+    const spends = spendsOf(chain, payment);
+    if (spends instanceof Promise) return spends.then((known) => ({ stamp: chain.stamp, spends: known }));
+    return { stamp: chain.stamp, spends };
+  }
+
+  /** With facts from the database, or refused. */
+  async function authorizeSlowly(chain: KeyChain, caller: Caller, payment: Payment): Promise<Authority> {
+    const verdict = await judgeWithFacts(chain, caller, payment);
+    if (verdict.outcome === 'deny') {
+      const rule = await show(verdict.rule);
+      throw consentErrors.rule_denied(explainDenial(rule), { members: { rule } });
+    }
+    const spends = await spendsOf(chain, payment);
+    if (verdict.outcome === 'ask') throw await askOrRefuse(caller, spends, verdict);
+    return { stamp: chain.stamp, spends };
+  }
+
+  /** A budget that denies beats a rule that asks. */
+  async function askOrRefuse(caller: Caller, spends: readonly Spend[], { rule }: Verdict): Promise<Error> {
+    const exceeded = spends.length === 0 ? [] : findExceeded(await listBudgets(db, caller), spends);
+    if (exceeded.some(({ onExceed }) => onExceed === 'deny')) return budgetRefusal(exceeded);
+    return balanceErrors.approval_required(undefined, { members: { rule: await show(rule) } });
+  }
+
+  /** Asks for one fact after the other until the rules have their answer. */
+  async function askFacts<Answer extends object>(
+    { accountId }: Caller,
+    { counterparty }: Payment,
+    answer: (facts: Facts) => Answer | { readonly needs: keyof Facts },
+  ): Promise<Answer> {
+    let facts = book.recall(counterparty);
+    for (;;) {
+      const answered = answer(facts);
+      if (!('needs' in answered)) return answered as Answer;
+      if (counterparty === undefined) throw new Error('a rule asks about a counterparty that is not there');
+      facts = { ...facts, ...(await book.ask(answered.needs, accountId, counterparty)) };
+    }
+  }
+
+  function judgeWithFacts(chain: KeyChain, caller: Caller, payment: Payment): Promise<Verdict> {
+    const nowMs = clock.now();
+    return askFacts<Verdict>(caller, payment, (facts) => judge(chain.rules, { payment, facts, nowMs }));
+  }
+
+  /** What the payment takes from each budget that counts it. */
+  function spendsOf({ budgets }: KeyChain, payment: Payment): readonly Spend[] | Promise<readonly Spend[]> {
+    const counting = budgets.filter(({ operations }) => operations?.has(payment.operation) ?? true);
+    const amounts = counting.map(({ currency }) => rates.inCurrency(payment.amount, currency));
+    const toSpends = (known: readonly bigint[]) =>
+      counting.map(({ id }, index) => ({ budget: id, amount: known[index] as bigint }));
+    return amounts.some((amount) => typeof amount !== 'bigint')
+      ? Promise.all(amounts.map((amount) => Promise.resolve(amount))).then(toSpends)
+      : toSpends(amounts as bigint[]);
+  }
+
+  async function show(rule: RuleAt | null): Promise<ShownRule | null> {
+    if (rule === null) return null;
+    const { place, index } = rule;
+    return { key: await keyAt(db, place), index };
+  }
+
+  /** A frozen account is refused before its keys are asked. Only a refused payment needs to look. */
+  async function frozenFirst({ accountId }: Caller, refusal: unknown): Promise<unknown> {
+    if (!(refusal instanceof Problem)) return refusal;
+    const { rows } = await db.query<{ frozen: boolean }>(
+      'SELECT frozen_at IS NOT NULL AS frozen FROM accounts WHERE id = $1',
+      [accountId],
+    );
+    return rows[0]?.frozen === true ? balanceErrors.account_frozen() : refusal;
+  }
+
+  async function orRefuse(caller: Caller, ask: () => Authority | Promise<Authority>): Promise<Authority> {
+    try {
+      return await ask();
+    } catch (error) {
+      throw await frozenFirst(caller, error);
+    }
+  }
+
+  async function forPaymentAtLast(caller: Caller, payment: Payment, chain: KeyChain | undefined): Promise<Authority> {
+    return orRefuse(caller, async () => authorize(chain ?? (await load(caller)), caller, payment));
+  }
+
+  return {
+    forPayment(caller, payment) {
+      if (caller.stamp === 0n) return free;
+      return forPaymentAtLast(caller, payment, recall(caller));
+    },
+    forOther(caller) {
+      if (caller.stamp === 0n) return free;
+      return orRefuse(caller, async () => {
+        const { isFrozen, stamp } = recall(caller) ?? (await load(caller));
+        if (isFrozen) throw consentErrors.key_frozen();
+        return { stamp, spends: [] };
+      });
+    },
+    async explain(caller, payment) {
+      const chain = await load(caller);
+      const { rule, unmatched } = await judgeWithFacts(chain, caller, payment);
+      if (unmatched === undefined) return { rule: await show(rule), unmet: null };
+      const nowMs = clock.now();
+      const { unmet } = await askFacts<{ unmet: Unmet | null }>(caller, payment, (facts) => {
+        const found = findUnmet(unmatched, { payment, facts, nowMs });
+        return found !== null && 'needs' in found ? found : { unmet: found };
+      });
+      const shown = unmet && (await show(unmet.rule));
+      return { rule: null, unmet: unmet && shown && { rule: shown, condition: unmet.condition } };
+    },
+  };
+}
+
+const allowed: Verdict = { outcome: 'allow', rule: null };
+
+function explainDenial(rule: ShownRule | null): string | undefined {
+  if (rule === null) return undefined;
+  return `Rule ${rule.index} of the policy of the key ${rule.key} denies the payment. No money was moved.`;
+}

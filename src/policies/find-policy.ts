@@ -1,0 +1,63 @@
+import { accountErrors } from '../accounts/errors.ts';
+import type { Queryable } from '../kernel/db/database.ts';
+import type { Caller } from '../kernel/http/define-route.ts';
+import { policyErrors } from './errors.ts';
+import type { Policy } from './policy.ts';
+
+/** The place of a key in the tree, and its policy. */
+export interface PolicyPlace {
+  readonly place: string;
+  /** From the root to the place itself. */
+  readonly path: readonly string[];
+  /** Of the calling key. */
+  readonly callerPlace: string;
+  readonly policy: Policy | null;
+  readonly version: string | null;
+}
+
+/** A revoked key names its place as long as a rotation has left another key there. */
+export async function findPlace(db: Queryable, { accountId, keyId }: Caller, id: string): Promise<PolicyPlace> {
+  const { rows } = await db.query<PolicyPlace>(
+    `SELECT k.place, k.path, c.place AS caller_place, kp.policy, kp.version
+       FROM api_keys k JOIN api_keys c ON c.id = $3 LEFT JOIN key_policies kp ON kp.place = k.place
+      WHERE k.id = $1 AND k.account_id = $2
+        AND EXISTS (SELECT FROM api_keys o WHERE o.place = k.place AND o.revoked_at IS NULL)`,
+    [id, accountId, keyId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw accountErrors.key_not_found();
+  return row;
+}
+
+/** The key itself and the keys above it. */
+function requireReader({ path, callerPlace }: PolicyPlace): void {
+  if (!path.includes(callerPlace)) throw accountErrors.not_an_ancestor(readersOnly);
+}
+
+const readersOnly = 'Only a key itself and the keys above it can read its policy.';
+
+/** Only the keys above it. */
+export function requireAncestor({ place, path, callerPlace }: PolicyPlace): void {
+  if (path.length === 1) {
+    throw accountErrors.not_an_ancestor(
+      'This key is the root of its tree: no key is above it, so no key can change its policy. Create a key below it and set the policy of that one.',
+    );
+  }
+  if (place === callerPlace) {
+    throw accountErrors.not_an_ancestor('A key cannot change its own policy. Use a key above it in the tree.');
+  }
+  if (!path.includes(callerPlace)) throw accountErrors.not_an_ancestor();
+}
+
+export interface FoundPolicy {
+  readonly policy: Policy;
+  readonly version: string;
+}
+
+export async function findPolicy(db: Queryable, caller: Caller, id: string): Promise<FoundPolicy> {
+  const found = await findPlace(db, caller, id);
+  requireReader(found);
+  const { policy, version } = found;
+  if (policy === null || version === null) throw policyErrors.policy_not_found();
+  return { policy, version };
+}
