@@ -34,7 +34,6 @@ export const paymentErrors = [
   balanceErrors.insufficient_balance,
   balanceErrors.account_frozen,
   balanceErrors.budget_exceeded,
-  balanceErrors.approval_required,
 ] as const;
 
 const refusals: Readonly<Record<Exclude<RefusedOutcome, 'unknown_account' | 'stale'>, ErrorKind>> = {

@@ -60,6 +60,7 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
 
   async function postWithin(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]> {
     postings.forEach(assertSound);
+    if (postings.some(hasWorkInCommit)) return postAfterWork(tx, postings);
     const gathering = await gatherFees(tx, postings);
     const run = async ({ text }: PostCall, values: (string | null)[]) => {
       const result = await tx.query<PostRow>(text, values).catch((error: unknown) => {
@@ -79,12 +80,37 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
     });
   }
 
+  async function postAfterWork(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]> {
+    const ready: Posting[] = [];
+    for (const posting of postings) {
+      const { authority } = posting;
+      if (authority?.inCommit === undefined) ready.push(posting);
+      else ready.push({ ...posting, authority: { stamp: authority.stamp, spends: await authority.inCommit(tx) } });
+    }
+    return postWithin(tx, ready);
+  }
+
+  /** In a transaction of its own, which is rolled back unless it is posted. */
+  async function postAlone(posting: Posting): Promise<Outcome> {
+    let refused: Outcome | undefined;
+    try {
+      return await db.transaction(async (tx) => {
+        const [outcome] = (await postWithin(tx, [posting])) as [Outcome];
+        if (outcome.outcome === 'posted') return outcome;
+        refused = outcome;
+        throw new Error('the ledger refused the posting');
+      });
+    } catch (error) {
+      if (refused === undefined) throw error;
+      return refused;
+    }
+  }
+
   return {
     post(posting) {
       assertSound(posting);
-      if (takesFees(posting)) return db.transaction(async (tx) => (await postWithin(tx, [posting]))[0] as Outcome);
       const { idempotency } = posting;
-      const posted = batcher.post(posting);
+      const posted = takesFees(posting) || hasWorkInCommit(posting) ? postAlone(posting) : batcher.post(posting);
       if (idempotency?.formerHashes === undefined) return posted;
       // The same request may have been stored under a former hash. Only a mismatch asks, which is rare.
       return posted.then(async (outcome) =>
@@ -97,6 +123,10 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
     },
     stop: () => batcher.stop(),
   };
+}
+
+function hasWorkInCommit({ authority }: Posting): boolean {
+  return authority?.inCommit !== undefined;
 }
 
 /** Posts what must not be refused, such as the end of a saga: any other outcome rolls back the caller's transaction. */

@@ -1,3 +1,4 @@
+import type { Transaction } from '../kernel/db/database.ts';
 import { fromTypeId, newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Asset, ChainId } from '../money/catalogue.ts';
@@ -50,6 +51,11 @@ export interface Authority {
   readonly stamp: bigint;
   /** The key's own budgets first, then upward. */
   readonly spends: readonly Spend[];
+  /**
+   * Writes what belongs to the posting, in its commit and before it, and returns what to take of the budgets instead. If the ledger
+   * refuses the posting, nothing of it stays.
+   */
+  readonly inCommit?: (tx: Transaction) => Promise<readonly Spend[]>;
 }
 
 /** One movement of money. Its entries sum to zero per chain and asset, and name each account at most once. */

@@ -17,6 +17,8 @@ export interface Caller {
    * database must be asked.
    */
   readonly stamp?: bigint;
+  /** What the owner is asked, or has decided, about this request (src/policies/approvals/). */
+  readonly approval?: object;
 }
 
 /** The client's Idempotency-Key, and a fingerprint of the request that it was sent with. */
@@ -45,7 +47,7 @@ type Schema = z.ZodType;
 type Output<S> = S extends Schema ? z.output<S> : undefined;
 type Input<S> = S extends Schema ? z.input<S> : never;
 
-interface Success {
+export interface Success {
   readonly description: string;
   readonly schema: Schema;
   readonly example: unknown;
@@ -155,6 +157,8 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly examples?: { readonly body?: Input<Body>; readonly query?: Input<Query>; readonly params?: Input<Params> };
   readonly returns: Returns;
   readonly errors?: readonly ErrorKind[];
+  /** The answer, with status 202, when a policy asks the owner first. The handler may then run again, without its connection. */
+  readonly asks?: Success;
   /** Accepts an Idempotency-Key: a retry gets the first successful response. */
   readonly idempotent?: true;
   /** Takes If-Match with the entity tag of what it changes. The handler compares it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Route, Scope } from './define-route.ts';
+import type { Route, Scope, Success } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { eventText } from './event-streams.ts';
 import type { ErrorKind } from './problem.ts';
@@ -121,24 +121,39 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
 }
 
 function successResponses(spec: Route['spec']): Record<string, Json> {
-  return Object.fromEntries(
-    Object.entries(spec.returns).map(([status, success]) => [
-      status,
-      {
-        description: success.description,
-        headers: { ...rateLimitHeaders, ...(spec.etag && etagHeader) },
-        content: {
-          'application/json': { schema: toSchema(success.schema, 'output'), example: success.example },
-          ...Object.fromEntries(
-            Object.entries(success.alternatives ?? {}).map(([type, example]) => [
-              type,
-              { schema: { type: 'string' }, example },
-            ]),
-          ),
-        },
+  const { returns, asks } = spec;
+  const responses = Object.entries(returns).map(([status, success]) => [status, successResponse(spec, success)] as const);
+  if (asks === undefined) return Object.fromEntries(responses);
+  const other = returns[202];
+  const asked = other === undefined ? successResponse(spec, asks) : eitherResponse(spec, other, asks);
+  return { ...Object.fromEntries(responses), 202: asked };
+}
+
+function successResponse(spec: Route['spec'], { description, schema, example, alternatives = {} }: Success): Json {
+  return {
+    description,
+    headers: { ...rateLimitHeaders, ...(spec.etag && etagHeader) },
+    content: {
+      'application/json': { schema: toSchema(schema, 'output'), example },
+      ...Object.fromEntries(
+        Object.entries(alternatives).map(([type, text]) => [type, { schema: { type: 'string' }, example: text }]),
+      ),
+    },
+  };
+}
+
+/** Two answers with one status. */
+function eitherResponse(spec: Route['spec'], one: Success, other: Success): Json {
+  return {
+    ...successResponse(spec, one),
+    description: `${one.description}. Or: ${other.description}`,
+    content: {
+      'application/json': {
+        schema: { anyOf: [toSchema(one.schema, 'output'), toSchema(other.schema, 'output')] },
+        examples: { done: { value: one.example }, asked: { value: other.example } },
       },
-    ]),
-  );
+    },
+  };
 }
 
 /** OpenAPI cannot describe events, so `x-events` holds their schemas and the example shows one of each. */

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { Secrets } from '../secrets/secrets.ts';
-import { CallerChanged } from './caller-changed.ts';
+import { withPresentCaller } from './caller-changed.ts';
 import type {
   Auth,
   Caller,
@@ -13,17 +12,26 @@ import type {
 } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
+import { claimOf, type RequestHashes, requireIdempotencyKey } from './idempotency-claim.ts';
 import type { LongAnswers } from './long-answers.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 import { parseQuery } from './parse-query.ts';
+import type { KeptRequest, RouteAnswer } from './repeat-request.ts';
 import { addressOf } from './request-guards.ts';
 import { requireScope } from './require-scope.ts';
 import { sendJson } from './response-headers.ts';
 import { validate } from './validate.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** Hash requests, so that a repeated one is recognised. */
-export type RequestHashes = Pick<Secrets, 'hash' | 'hashes'>;
+/** A refused request of a route with `asks`. */
+export interface RefusedRequest {
+  readonly route: Route;
+  readonly request: KeptRequest;
+  readonly caller: Caller;
+}
+
+/** Turns a refusal into a question for the owner, or throws it. */
+export type AskOwner = (refusal: unknown, refused: RefusedRequest) => Promise<RouteAnswer>;
 
 export interface RunParts {
   readonly streams: EventStreams;
@@ -31,6 +39,7 @@ export interface RunParts {
   readonly secrets: RequestHashes;
   readonly publicUrl: () => string;
   readonly countIn: (request: FastifyRequest) => RequestCount;
+  readonly askOwner?: AskOwner | undefined;
 }
 
 /** What a handler gets. Every request makes one, so what few handlers read is made only when it is read. */
@@ -46,12 +55,12 @@ class HandledRequest
   readonly #request: FastifyRequest;
   readonly #countIn: RunParts['countIn'];
 
-  constructor({ spec }: Route, request: FastifyRequest, { secrets, countIn }: RunParts) {
+  constructor({ spec }: Route, request: FastifyRequest, caller: Caller | undefined, { secrets, countIn }: RunParts) {
     this.body = validate('body', spec.body, readBody(spec, request));
     this.query = spec.query && validate('query', spec.query, parseQuery(request.url));
     this.params = spec.params && validate('params', spec.params, storable(request.params));
     this.idempotency = spec.idempotent && readClaim(spec.id, request, this.body, secrets);
-    this.caller = request.caller;
+    this.caller = caller;
     this.requestId = request.id;
     this.#request = request;
     this.#countIn = countIn;
@@ -111,20 +120,34 @@ export async function runRoute(
   return reply.code(answer.status).type('application/json; charset=utf-8').send(checkedJson(route, answer));
 }
 
-/** Far more than a request meets, unless somebody changes policies without a pause. */
-const mostAttempts = 20;
+type Handled = Awaited<ReturnType<Route['handle']>>;
 
-/** Again, when what the caller may do has changed meanwhile. Nothing was written then. */
-async function handle(route: Route, request: FastifyRequest, parts: RunParts): ReturnType<Route['handle']> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await route.handle(new HandledRequest(route, request, parts));
-    } catch (error) {
-      if (!(error instanceof CallerChanged) || request.caller === undefined || attempt === mostAttempts) throw error;
-      const { stamp: _, ...caller } = request.caller;
-      request.caller = caller;
-    }
+async function handle(route: Route, request: FastifyRequest, parts: RunParts): Promise<Handled> {
+  try {
+    return await withPresentCaller(request.caller, (caller) =>
+      route.handle(new HandledRequest(route, request, caller, parts)),
+    );
+  } catch (error) {
+    return askOwnerOrThrow(error, route, request, parts);
   }
+}
+
+async function askOwnerOrThrow(
+  error: unknown,
+  route: Route,
+  request: FastifyRequest,
+  { askOwner }: RunParts,
+): Promise<Handled> {
+  const { caller, headers } = request;
+  if (route.spec.asks === undefined || caller === undefined || askOwner === undefined) throw error;
+  const kept = {
+    routeId: route.spec.id,
+    params: { ...(request.params as object) },
+    body: readBody(route.spec, request),
+    ip: addressOf(request),
+    idempotencyKey: headers['idempotency-key'] as string | undefined,
+  };
+  return askOwner(error, { route, request: kept, caller });
 }
 
 function readBody(spec: Route['spec'], { body, bytes }: FastifyRequest): unknown {
@@ -141,29 +164,22 @@ function storable(params: unknown): unknown {
 
 /** Drops undeclared fields. A missing or wrong one is our error, and the answer is not sent. */
 function checkedJson(route: Route, answer: { status: number; body: unknown }): string {
-  const declared = route.spec.returns[answer.status];
-  if (declared === undefined)
-    throw new Error(`${route.spec.id} answered with status ${answer.status}, which it does not declare`);
+  const { returns, asks, id } = route.spec;
+  const isQuestion = answer.status === askedStatus && asks?.schema.safeParse(answer.body).success === true;
+  const declared = isQuestion ? asks : returns[answer.status];
+  if (declared === undefined) throw new Error(`${id} answered with status ${answer.status}, which it does not declare`);
   return JSON.stringify(declared.schema.parse(answer.body));
 }
 
-/** The stored fingerprint is a keyed hash, because the request may hold a secret that could be guessed from a plain one. */
+/** Of the answer that the owner is asked. */
+const askedStatus = 202;
+
 function readClaim(
   routeId: string,
-  request: FastifyRequest,
+  { headers, params }: FastifyRequest,
   body: unknown,
   secrets: RequestHashes,
 ): IdempotencyClaim | undefined {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return undefined;
-  if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
-    throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
-  }
-  const content = JSON.stringify([routeId, request.params, body]);
-  return {
-    key,
-    requestHash: secrets.hash('requests', content),
-    // Hashed with a secret that was replaced since.
-    formerHashes: () => secrets.hashes('requests', content).slice(1),
-  };
+  const key = headers['idempotency-key'];
+  return key === undefined ? undefined : claimOf(requireIdempotencyKey(key), { routeId, params, body }, secrets);
 }

@@ -8,6 +8,7 @@ import { hasTrustedProxies, isTrusted } from './client-address.ts';
 import type { Caller, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { createEventStreams, type EventStreams } from './event-streams.ts';
+import type { RequestHashes } from './idempotency-claim.ts';
 import { answerClientError } from './listen.ts';
 import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
 import { parseJsonBody, parseUnnamedBody } from './parse-body.ts';
@@ -22,7 +23,7 @@ import {
   createPageGuard,
 } from './request-guards.ts';
 import { addHeaders } from './response-headers.ts';
-import { type RequestHashes, type RunParts, runRoute } from './run-route.ts';
+import { type AskOwner, type RunParts, runRoute } from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 import { createProxyNotice } from './trusted-proxies.ts';
 
@@ -69,6 +70,7 @@ export interface ServerOptions {
   readonly authenticate: Authenticate;
   readonly limiter: RateLimiter;
   readonly secrets: RequestHashes;
+  readonly askOwner?: AskOwner;
   readonly logger: Logger;
   readonly longAnswerLimits?: LongAnswerLimits;
   readonly onAnswered?: ((answered: AnsweredRequest) => void) | undefined;
@@ -166,8 +168,8 @@ function registerApi(
   options: ServerOptions,
   ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
 ): void {
-  const { routes, secrets, publicUrl } = options;
-  const parts: RunParts = { ...ways, secrets, publicUrl, countIn: (request) => countInRoute(options, request) };
+  const { routes, secrets, publicUrl, askOwner } = options;
+  const parts: RunParts = { ...ways, secrets, publicUrl, askOwner, countIn: (request) => countInRoute(options, request) };
   api.addHook('onRequest', createApiGuard(options));
   api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
   api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));

@@ -1,0 +1,41 @@
+import { newId } from '../ids/ids.ts';
+import { withPresentCaller } from './caller-changed.ts';
+import type { Caller, Route } from './define-route.ts';
+import { claimOf, type RequestHashes } from './idempotency-claim.ts';
+import { validate } from './validate.ts';
+
+/** What a handler needs of a request to run again without its connection. Plain JSON. */
+export interface KeptRequest {
+  readonly routeId: string;
+  readonly params: unknown;
+  /** Before validation. */
+  readonly body: unknown;
+  readonly ip: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+export interface RouteAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Runs the handler of a kept request. Only for routes that read nothing else of their request, and answer with JSON. */
+export async function repeatRequest(
+  route: Route,
+  { params, body: given, ip, idempotencyKey }: KeptRequest,
+  caller: Caller,
+  secrets: RequestHashes,
+): Promise<RouteAnswer> {
+  const { spec } = route;
+  const body = validate('body', spec.body, given);
+  const request = {
+    body,
+    params: spec.params && validate('params', spec.params, params),
+    idempotency: idempotencyKey === undefined ? undefined : claimOf(idempotencyKey, { routeId: spec.id, params, body }, secrets),
+    requestId: newId('req'),
+    ip,
+  };
+  const answer = await withPresentCaller(caller, (present) => route.handle({ ...request, caller: present }));
+  if (!('body' in answer)) throw new Error(`${spec.id} does not answer with JSON`);
+  return answer;
+}
