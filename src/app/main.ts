@@ -5,7 +5,7 @@ import type { PasswordCost } from '../accounts/passwords/passwords.ts';
 import { monotonicClock } from '../kernel/clock.ts';
 import { refuseTakenPort } from '../kernel/http/listen.ts';
 import { jobMetrics } from '../kernel/jobs/job-metrics.ts';
-import { startWakes } from '../kernel/jobs/wakes.ts';
+import { startWakes, type Wakes } from '../kernel/jobs/wakes.ts';
 import { startWorker, type Worker } from '../kernel/jobs/worker.ts';
 import { createCollector } from '../kernel/metrics/collect.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
@@ -35,10 +35,8 @@ export const slots: Readonly<Record<string, number>> = {
 };
 
 /** Starts everything that runs without a request: jobs, and loops such as the chain watcher. */
-async function startWorking(foundation: Foundation): Promise<Worker> {
+async function startWorking(foundation: Foundation, wakes: Wakes): Promise<Worker> {
   const { features, config, logger, url, db, closers } = foundation;
-  const wakes = await startWakes({ url, logger });
-  closers.push(() => wakes.stop());
   const parts: Foundation & WorkingParts = {
     ...foundation,
     wakes,
@@ -120,9 +118,11 @@ export async function runPaywright(options: RunOptions): Promise<RunningPaywrigh
     if (roles.serve) await refuseTakenPort(config);
     await refuseTakenOperatorPort(config);
     const foundation = await openFoundation({ ...options, mayJoin: !roles.serve, closers });
-    const work = roles.work ? await startWorking(foundation) : undefined;
+    const wakes = await startWakes(foundation);
+    closers.push(() => wakes.stop());
+    const work = roles.work ? await startWorking(foundation, wakes) : undefined;
     const publicUrl = roles.serve
-      ? await startServing(foundation, { worker: work, passwordCost: options.passwordCost })
+      ? await startServing(foundation, { worker: work, wakes, passwordCost: options.passwordCost })
       : undefined;
     return { publicUrl, operatorPort: await startOperatorPort(foundation), stop };
   } catch (error) {

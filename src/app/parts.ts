@@ -12,6 +12,7 @@ import type { SeedRotation, UnknownTransactions, WalletProvider } from '../custo
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/db/database.ts';
 import type { GatherHook } from '../kernel/hook.ts';
+import type { Route } from '../kernel/http/define-route.ts';
 import type { Readiness } from '../kernel/http/health.ts';
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import type { Wakes } from '../kernel/jobs/wakes.ts';
@@ -86,6 +87,11 @@ export interface ServingParts extends Parts {
   readonly consent: ExplainedConsent;
   /** How each operation pays, for simulating it. */
   readonly ways: readonly Way[];
+  /** All routes, for requests that run again. */
+  readonly routes: () => readonly Route[];
+  readonly wakes: Wakes;
+  /** Aborted when the process begins to stop, so that nobody waits for it. */
+  readonly stopping: AbortSignal;
   readonly passwords: Passwords;
   readonly throttle: SignInThrottle;
 }

@@ -9,27 +9,30 @@ import { addHealth, createReadiness } from '../kernel/http/health.ts';
 import { closeServer, listen } from '../kernel/http/listen.ts';
 import { describeRoutes } from '../kernel/http/openapi-route.ts';
 import { createServer } from '../kernel/http/server.ts';
+import type { Wakes } from '../kernel/jobs/wakes.ts';
 import type { Worker } from '../kernel/jobs/worker.ts';
 import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import { limiterMetrics } from '../kernel/rate-limit/limiter-metrics.ts';
 import { createMemoryLimiter } from '../kernel/rate-limit/memory-limiter.ts';
 import { createOnce } from '../ledger/idempotency.ts';
+import { createAskOwner } from '../policies/approvals/ask-owner.ts';
 import { createConsent } from '../policies/create-consent.ts';
 import { policies } from '../policies/feature.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
-import type { PageParts } from './parts.ts';
+import type { PageParts, ServingParts } from './parts.ts';
 import { waysToPay } from './ways.ts';
 
 export interface ServingOptions {
   /** Undefined when another process runs the jobs. */
   readonly worker: Worker | undefined;
+  readonly wakes: Wakes;
   /** Only set by tests. */
   readonly passwordCost: PasswordCost | undefined;
 }
 
 /** Serves requests. Returns the public URL. */
-export async function startServing(foundation: Foundation, { worker, passwordCost }: ServingOptions): Promise<string> {
+export async function startServing(foundation: Foundation, { worker, wakes, passwordCost }: ServingOptions): Promise<string> {
   const { features, config, logger, url, db, secrets, clock, publicUrl, closers, meters } = foundation;
 
   const limiter = await openLimiter(foundation);
@@ -66,7 +69,21 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
   const throttle = createSignInThrottle({ ...settingsOf(config, accounts), limiter, rateLimits, passwords, clock });
   const ways = waysToPay(foundation);
   const once = createOnce(db);
-  const parts = { ...foundation, once, limiter, rateLimits, accountChanges, consent, ways, passwords, throttle };
+  const stopping = new AbortController();
+  const parts: Foundation & ServingParts = {
+    ...foundation,
+    once,
+    limiter,
+    rateLimits,
+    accountChanges,
+    consent,
+    ways,
+    routes: () => routes,
+    wakes,
+    stopping: stopping.signal,
+    passwords,
+    throttle,
+  };
   const { all: routes, document } = describeRoutes(
     gather(features, config, (feature, settings) => feature.routes?.(parts, settings)),
     gather(features, config, ({ chapters }) => chapters),
@@ -79,11 +96,13 @@ export async function startServing(foundation: Foundation, { worker, passwordCos
     authenticate: (token, visit) => keyRing.find(token, visit),
     limiter,
     secrets,
+    askOwner: createAskOwner(foundation),
     logger,
     onAnswered: meters?.requests.count,
     pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
   });
   closers.push(() => closeServer(app));
+  closers.push(async () => stopping.abort());
   foundation.listensOn(await listen(app, config));
   return publicUrl();
 }

@@ -29,13 +29,6 @@ export const balanceErrors = defineErrors({
   },
 });
 
-/** Errors of every payment that a key makes from a balance. */
-export const paymentErrors = [
-  balanceErrors.insufficient_balance,
-  balanceErrors.account_frozen,
-  balanceErrors.budget_exceeded,
-] as const;
-
 const refusals: Readonly<Record<Exclude<RefusedOutcome, 'unknown_account' | 'stale'>, ErrorKind>> = {
   insufficient_balance: balanceErrors.insufficient_balance,
   frozen_account: balanceErrors.account_frozen,

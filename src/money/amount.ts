@@ -42,6 +42,11 @@ export function toDecimalText({ asset, atomic }: Amount): string {
   return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
+/** "8.5 USDC". */
+export function toText(amount: Amount): string {
+  return `${toDecimalText(amount)} ${amount.asset}`;
+}
+
 /** Every decimal number with at most fifteen significant digits survives the way through a double. */
 const surelyExact = 10n ** 15n;
 

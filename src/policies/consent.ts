@@ -14,6 +14,16 @@ export type Counterparty =
   | { readonly kind: 'shop'; readonly domain: string }
   | { readonly kind: 'endpoint'; readonly host: string };
 
+/** What the owner is shown about a payment, beside its amount and who is paid. */
+export interface Fact {
+  readonly label: string;
+  readonly text: string;
+  /** Somebody else's words, which are shown in quotes. */
+  readonly quoted?: true;
+  /** For what changes all the time, such as a price: `text` promises at least `least`, and `actual` is what it is now. */
+  readonly promise?: { readonly least: bigint; readonly actual: bigint };
+}
+
 /** A payment as rules and budgets see it. */
 export interface Payment {
   readonly operation: Operation;
@@ -23,6 +33,10 @@ export interface Payment {
   readonly counterparty?: Counterparty;
   /** Where money leaves; for a bridge both ends. */
   readonly chains: readonly ChainId[];
+  /** Only what the seller may ask for at most. The payment itself is judged later. */
+  readonly isMost?: true;
+  /** Asked only where the owner is. */
+  readonly facts?: () => readonly Fact[];
 }
 
 /** Asks the caller's key and every key above it. */

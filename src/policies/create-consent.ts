@@ -4,6 +4,7 @@ import type { Caller } from '../kernel/http/define-route.ts';
 import { Problem } from '../kernel/http/problem.ts';
 import { balanceErrors, budgetRefusal } from '../ledger/balance-errors.ts';
 import type { Authority, Spend } from '../ledger/posting.ts';
+import type { ApprovalCase, ShownRule } from './approval-case.ts';
 import { findExceeded, listBudgets } from './budget-states.ts';
 import type { Consent, Payment } from './consent.ts';
 import { consentErrors } from './errors.ts';
@@ -26,11 +27,6 @@ export interface ConsentParts extends FactParts {
   /** The time that rules about hours go by. */
   readonly clock: Clock;
   readonly rates: RateParts;
-}
-
-interface ShownRule {
-  readonly key: string;
-  readonly index: number;
 }
 
 /** Which rule decides about a payment, and what it would take. */
@@ -104,6 +100,23 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
     return { stamp: chain.stamp, spends };
   }
 
+  /** With the newest policies, for a request that asks the owner or that the owner has approved. */
+  async function authorizeFor(approval: ApprovalCase, caller: Caller, payment: Payment): Promise<Authority> {
+    const chain = await load(caller);
+    if (chain.isFrozen) throw consentErrors.key_frozen();
+    const { outcome, rule } = await judgeWithFacts(chain, caller, payment);
+    const shown = await show(rule);
+    if (outcome === 'deny') throw consentErrors.rule_denied(explainDenial(shown), { members: { rule: shown } });
+    const { stamp } = chain;
+    const spends = await spendsOf(chain, payment);
+    if (payment.isMost) return { stamp, spends: [] };
+    const budgets = await listBudgets(db, caller);
+    const exceeded = findExceeded(budgets, spends);
+    if (exceeded.some(({ onExceed }) => onExceed === 'deny')) throw budgetRefusal(exceeded);
+    const { policies } = chain;
+    return approval.consentTo({ caller, payment, stamp, policies, outcome, rule: shown, spends, budgets });
+  }
+
   /** A budget that denies beats a rule that asks. */
   async function askOrRefuse(caller: Caller, spends: readonly Spend[], { rule }: Verdict): Promise<Error> {
     const exceeded = spends.length === 0 ? [] : findExceeded(await listBudgets(db, caller), spends);
@@ -172,6 +185,8 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
 
   return {
     forPayment(caller, payment) {
+      const { approval } = caller;
+      if (approval !== undefined) return orRefuse(caller, () => authorizeFor(approval as ApprovalCase, caller, payment));
       if (caller.stamp === 0n) return free;
       return forPaymentAtLast(caller, payment, recall(caller));
     },

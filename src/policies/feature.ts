@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { accountClosing } from '../accounts/closing/on-account-closing.ts';
+import type { Database } from '../kernel/db/database.ts';
 import type { Feature } from '../kernel/feature.ts';
 import { defineSettings } from '../kernel/settings.ts';
+import { expireHandler, forgetApprovalsSchedule } from './approvals/expire.ts';
+import { type ApprovalParts, approvalRoutes } from './approvals/routes.ts';
 import { forgetPolicies } from './forget-policies.ts';
 import type { EuroRate } from './rates.ts';
 import { type PolicyParts, policyRoutes } from './routes.ts';
@@ -13,7 +16,13 @@ export interface PolicySettings {
 /** In live mode a rate that nobody set would let an agent choose the cheaper currency. */
 const sandboxRate = 1_080_000n;
 
-export const policies: Feature<{ settings: PolicySettings; serving: PolicyParts }> = {
+interface PolicyServing extends PolicyParts, ApprovalParts {}
+
+export const policies: Feature<{
+  settings: PolicySettings;
+  serving: PolicyServing;
+  working: { readonly db: Database };
+}> = {
   name: 'policies',
   chapters: [
     {
@@ -21,8 +30,18 @@ export const policies: Feature<{ settings: PolicySettings; serving: PolicyParts 
       description:
         'Limit what a key and the keys below it may spend: budgets that hold under any concurrency, and rules.',
     },
+    {
+      name: 'Approvals',
+      description:
+        'When a rule or a budget asks the owner, the payment answers 202 with an approval. The owner decides on the website, and approving executes the payment in the same commit. No key can approve.',
+    },
   ],
-  events: [{ name: 'policy.changed' }, { name: 'budget.threshold' }],
+  events: [
+    { name: 'policy.changed' },
+    { name: 'budget.threshold' },
+    ...['requested', 'executed', 'denied', 'expired', 'cancelled', 'failed'].map((end) => ({ name: `approval.${end}` })),
+  ],
+  sealed: [{ purpose: 'approvals', columns: [{ table: 'approvals', key: ['id'], column: 'sealed' }] }],
   settings: defineSettings({
     variables: {
       EURC_RATE: z
@@ -48,7 +67,9 @@ export const policies: Feature<{ settings: PolicySettings; serving: PolicyParts 
     },
   }),
   hooks: [accountClosing.on(forgetPolicies)],
-  routes: policyRoutes,
+  routes: (parts) => [...policyRoutes(parts), ...approvalRoutes(parts)],
+  jobs: ({ db }) => [expireHandler(db)],
+  schedules: ({ db }) => [forgetApprovalsSchedule(db)],
 };
 
 function toAtomic(text: string): bigint {

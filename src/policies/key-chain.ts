@@ -19,6 +19,7 @@ export interface KeyChain {
   readonly stamp: bigint;
   readonly isFrozen: boolean;
   readonly rules: readonly CompiledRules[];
+  readonly policies: readonly { readonly place: string; readonly version: string }[];
   readonly budgets: readonly ChainBudget[];
   /** The length of its policies as text. Compiled they take about eight times as much memory. */
   readonly weight: number;
@@ -29,6 +30,7 @@ interface PlaceRow {
   readonly place: string;
   readonly isFrozen: boolean;
   readonly policy: Policy | null;
+  readonly version: string | null;
   readonly weight: number;
   readonly budgets: Readonly<Record<string, number>> | null;
 }
@@ -36,7 +38,7 @@ interface PlaceRow {
 /** One statement, so that stamp, policies and freezes are of the same moment. */
 export async function readChain(db: Queryable, keyId: string): Promise<KeyChain> {
   const { rows } = await db.query<PlaceRow>(
-    `SELECT coalesce(s.stamp, 0) AS stamp, p.place, f.place IS NOT NULL AS is_frozen, kp.policy,
+    `SELECT coalesce(s.stamp, 0) AS stamp, p.place, f.place IS NOT NULL AS is_frozen, kp.policy, kp.version,
             coalesce(length(kp.policy::text), 0) AS weight,
             (SELECT jsonb_object_agg(b.name, b.id) FROM ledger.budgets b WHERE b.place = p.place AND b.is_active) AS budgets
        FROM api_keys k
@@ -51,6 +53,7 @@ export async function readChain(db: Queryable, keyId: string): Promise<KeyChain>
     stamp: rows[0]?.stamp ?? 0n,
     isFrozen: rows.some(({ isFrozen }) => isFrozen),
     rules: rows.flatMap(({ place, policy }) => (policy?.rules ? [compileRules(place, policy.rules)] : [])),
+    policies: rows.flatMap(({ place, version }) => (version === null ? [] : [{ place, version }])),
     budgets: rows.flatMap(budgetsOf),
     weight: rows.reduce((sum, { weight }) => sum + weight, 0),
   };

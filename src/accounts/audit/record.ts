@@ -52,6 +52,8 @@ export const auditActions = {
   'phone.removed': 'The phone number was removed.',
   'policy.changed': 'The policy of a key was set, and allows no more than before.',
   'policy.widened': 'The policy of a key was changed or removed, and may allow more than before.',
+  'approval.executed': 'The owner approved a payment on the website, and it was made.',
+  'approval.denied': 'The owner denied a payment on the website.',
   'webhook.created': 'A webhook was created.',
   'webhook.deleted': 'A webhook was deleted.',
   'merchant.changed': 'A domain was registered, or its orders URL was changed.',

@@ -1,5 +1,6 @@
 import { newId } from '../ids/ids.ts';
 import { withPresentCaller } from './caller-changed.ts';
+import { checkedJson } from './checked-json.ts';
 import type { Caller, Route } from './define-route.ts';
 import { claimOf, type RequestHashes } from './idempotency-claim.ts';
 import { validate } from './validate.ts';
@@ -16,6 +17,7 @@ export interface KeptRequest {
 
 export interface RouteAnswer {
   readonly status: number;
+  /** Only with declared fields. */
   readonly body: unknown;
 }
 
@@ -37,5 +39,5 @@ export async function repeatRequest(
   };
   const answer = await withPresentCaller(caller, (present) => route.handle({ ...request, caller: present }));
   if (!('body' in answer)) throw new Error(`${spec.id} does not answer with JSON`);
-  return answer;
+  return { ...answer, body: JSON.parse(checkedJson(route, answer)) };
 }

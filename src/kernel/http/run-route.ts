@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { withPresentCaller } from './caller-changed.ts';
+import { checkedJson } from './checked-json.ts';
 import type {
   Auth,
   Caller,
@@ -161,18 +162,6 @@ function storable(params: unknown): unknown {
   for (const text of Object.values(params as Record<string, string>)) refuseUnstorableText(text);
   return params;
 }
-
-/** Drops undeclared fields. A missing or wrong one is our error, and the answer is not sent. */
-function checkedJson(route: Route, answer: { status: number; body: unknown }): string {
-  const { returns, asks, id } = route.spec;
-  const isQuestion = answer.status === askedStatus && asks?.schema.safeParse(answer.body).success === true;
-  const declared = isQuestion ? asks : returns[answer.status];
-  if (declared === undefined) throw new Error(`${id} answered with status ${answer.status}, which it does not declare`);
-  return JSON.stringify(declared.schema.parse(answer.body));
-}
-
-/** Of the answer that the owner is asked. */
-const askedStatus = 202;
 
 function readClaim(
   routeId: string,

@@ -26,7 +26,8 @@ export type IdPrefix =
   | 'rfd'
   | 'npy'
   | 'stl'
-  | 'pur';
+  | 'pur'
+  | 'apr';
 
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): `${Prefix}_${string}` {
   return toTypeId(prefix, newUuid(Date.now()));

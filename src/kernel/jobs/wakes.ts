@@ -45,7 +45,10 @@ export async function startWakes({ url, logger }: { readonly url: string; readon
     on(topic, each) {
       const listeners = topics.get(topic) ?? new Set();
       topics.set(topic, listeners.add(each));
-      return () => void listeners.delete(each);
+      return () => {
+        listeners.delete(each);
+        if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
+      };
     },
     restMs: (paceMs) => (listener.connected ? Math.max(paceMs, fallbackMs) : paceMs),
     stop: () => listener.stop(),

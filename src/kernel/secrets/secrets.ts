@@ -40,6 +40,7 @@ export const sealPurposes = [
   'agent-keys',
   'sandbox-on-ramp',
   'purchases',
+  'approvals',
   /** The hash keys of replaced secrets. */
   'hash-keys',
 ] as const;

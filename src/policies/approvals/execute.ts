@@ -1,0 +1,97 @@
+import { holdProvedSession } from '../../accounts/sessions/owner-session.ts';
+import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Authority, Spend } from '../../ledger/posting.ts';
+import { lockOwner } from '../../ledger/require-live-key.ts';
+import { recordAudit } from '../../accounts/audit/record.ts';
+import { toText } from '../../money/amount.ts';
+import type { ApprovalCase, JudgedPayment } from '../approval-case.ts';
+import { listBudgets } from '../budget-states.ts';
+import { type Approval, endApproval, type Granted } from './approval.ts';
+import { changesSince, describePayee, type Shown, shownOf, termsOf } from './terms.ts';
+
+export interface Decider {
+  readonly sessionId: string;
+  readonly accountId: bigint;
+  /** The owner's IP address. */
+  readonly address: string;
+}
+
+/** Why an approved payment was not made, although nothing refused it. */
+export class NotExecuted extends Error {
+  override readonly name = 'NotExecuted';
+  readonly why: 'changed' | 'not_pending' | 'not_proved';
+
+  constructor(why: NotExecuted['why']) {
+    super(`the approved payment was not made: ${why}`);
+    this.why = why;
+  }
+}
+
+/** Consents to exactly what the owner was shown, in the commit that executes the approval. */
+export class Executing implements ApprovalCase {
+  /** What it would be now, if that is something else. */
+  now: { readonly shown: Shown; readonly changes: readonly string[] } | undefined;
+  readonly #db: Database;
+  readonly #approval: Approval;
+  readonly #decider: Decider;
+
+  constructor(db: Database, approval: Approval, decider: Decider) {
+    this.#db = db;
+    this.#approval = approval;
+    this.#decider = decider;
+  }
+
+  async consentTo(judged: JudgedPayment): Promise<Authority> {
+    const terms = await termsOf(this.#db, judged);
+    const changes = changesSince(this.#approval.shown.terms, terms, judged.payment.facts?.() ?? []);
+    if (changes.length > 0) {
+      this.now = { shown: shownOf(terms, judged), changes };
+      throw new NotExecuted('changed');
+    }
+    return {
+      stamp: judged.stamp,
+      spends: judged.spends,
+      inCommit: (tx) => this.#settle(tx, judged),
+    };
+  }
+
+  /** The owner's payments wait from here on, so that budgets are what they are at the commit. */
+  async #settle(tx: Transaction, { caller, payment, spends }: JudgedPayment): Promise<readonly Spend[]> {
+    const { id, keyId, shown, shownHash } = this.#approval;
+    const { accountId, sessionId, address } = this.#decider;
+    await lockOwner(tx, accountId);
+    if (!(await holdProvedSession(tx, { id: sessionId, accountId }))) throw new NotExecuted('not_proved');
+    const { rowCount } = await tx.query(
+      "SELECT FROM approvals WHERE id = $1 AND status = 'pending' AND shown = decode($2, 'hex') FOR UPDATE",
+      [id, shownHash],
+    );
+    if (rowCount !== 1) throw new NotExecuted('not_pending');
+    if ((await describePayee(tx, payment.counterparty)).to !== shown.terms.to) throw new NotExecuted('changed');
+    const { granted, taken } = within(spends, await listBudgets(tx, caller));
+    if (!(await endApproval(tx, { id, status: 'executed', sessionId, granted }))) throw new NotExecuted('not_pending');
+    await recordAudit(tx, {
+      accountId,
+      action: 'approval.executed',
+      by: { address },
+      details: { approval: id, key: keyId, beyond: granted.map((one) => `${one.amount} of ${one.id}`) },
+    });
+    return taken;
+  }
+}
+
+/** What a budget that asks does not cover is given by the owner, and not taken of it. */
+function within(
+  spends: readonly Spend[],
+  budgets: Awaited<ReturnType<typeof listBudgets>>,
+): { readonly granted: readonly Granted[]; readonly taken: readonly Spend[] } {
+  const granted: Granted[] = [];
+  const taken = spends.map((spend) => {
+    const budget = budgets.find((one) => one.budget === spend.budget);
+    if (budget === undefined || budget.onExceed !== 'ask') return spend;
+    const missing = spend.amount - budget.remaining.atomic;
+    if (missing <= 0n) return spend;
+    granted.push({ key: budget.key, id: budget.id, amount: toText({ ...budget.remaining, atomic: missing as never }) });
+    return { budget: spend.budget, amount: budget.remaining.atomic };
+  });
+  return { granted, taken: taken.filter(({ amount }) => amount > 0n) };
+}
