@@ -26,6 +26,7 @@ export function openOwnerBrowser(
 ): OwnerBrowser {
   const cookies = new Map<string, string>();
   let hidden: Readonly<Record<string, string>> = {};
+  let at = `${url}/`;
 
   async function ask(path: string, init: RequestInit & { headers?: Readonly<Record<string, string>> }): Promise<Page> {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -47,11 +48,15 @@ export function openOwnerBrowser(
 
   const browser: OwnerBrowser = {
     cookies,
-    get: (path) => ask(path, {}),
+    async get(path) {
+      const page = await ask(path, {});
+      if (page.status === 200) at = `${url}${path}`;
+      return page;
+    },
     submit: (action, fields = {}, headers = {}) =>
       ask(action, {
         method: 'POST',
-        headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url, ...headers },
+        headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url, referer: at, ...headers },
         body: new URLSearchParams({ ...hidden, ...fields }).toString(),
       }),
     async signIn({ email, password }) {

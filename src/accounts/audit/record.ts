@@ -33,6 +33,7 @@ export const auditActions = {
   'account.registered': 'The account was created.',
   'sign_in.succeeded': 'A sign-in with the password succeeded and created a key.',
   'session.started': 'The owner signed in on the website with the password.',
+  'session.proved': 'The owner entered the password again on the website, in order to change or approve something.',
   'session.ended': 'The owner signed out, or a session was ended. `sessions` is how many.',
   'key.created': 'A key was created by another key, or by the operator for an account without an email.',
   'key.rotated': 'A key was replaced by a new one with the same name, scopes and expiry.',

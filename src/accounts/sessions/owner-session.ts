@@ -9,6 +9,8 @@ export interface OwnerSession {
   readonly accountId: bigint;
   readonly handle: string;
   readonly name: string;
+  /** The owner entered the password within the last five minutes. In a transaction, `holdProvedSession` is binding. */
+  readonly isProved: boolean;
 }
 
 export interface ListedSession {
@@ -25,6 +27,7 @@ export interface ListedSession {
 /** SQL for the session `s`: when it ends if it is not used, 30 minutes after its last use and 12 hours after the sign-in. */
 const endSql = "least(s.seen_at + interval '30 minutes', s.created_at + interval '12 hours')";
 const isOpenSql = `s.ended_at IS NULL AND ${endSql} > clock_timestamp()`;
+const isProvedSql = "coalesce(s.proved_at > clock_timestamp() - interval '5 minutes', false)";
 
 export interface NewSession {
   readonly accountId: bigint;
@@ -32,7 +35,7 @@ export interface NewSession {
   readonly browser: string | undefined;
 }
 
-/** Returns the token for the cookie, which is not stored. Some sessions that are older than a month are forgotten. */
+/** Returns the token for the cookie, which is not stored. The owner has just proved to be there. Some sessions that are older than a month are forgotten. */
 export async function openSession(
   tx: Transaction,
   secrets: Secrets,
@@ -45,7 +48,7 @@ export async function openSession(
        SELECT id FROM owner_sessions WHERE created_at < now() - interval '30 days' ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED)`,
   );
   await tx.query(
-    'INSERT INTO owner_sessions (id, account_id, token_hash, address, browser) VALUES ($1, $2, $3, $4, $5)',
+    'INSERT INTO owner_sessions (id, account_id, token_hash, address, browser, proved_at) VALUES ($1, $2, $3, $4, $5, now())',
     [id, accountId, secrets.hash('owner-sessions', token), address, browser?.slice(0, 200) ?? null],
   );
   return { id, token };
@@ -58,7 +61,8 @@ interface FoundSession extends OwnerSession {
 /** Finds an open session by its token, and extends it. */
 export async function findSession(db: Queryable, secrets: Secrets, token: string): Promise<OwnerSession | undefined> {
   const { rows } = await db.query<FoundSession>(
-    `SELECT s.id, s.account_id, a.handle, a.name, s.seen_at > clock_timestamp() - interval '1 minute' AS is_seen_now
+    `SELECT s.id, s.account_id, a.handle, a.name, ${isProvedSql} AS is_proved,
+            s.seen_at > clock_timestamp() - interval '1 minute' AS is_seen_now
        FROM owner_sessions s JOIN accounts a ON a.id = s.account_id
       WHERE s.token_hash = ANY ($1) AND ${isOpenSql} AND a.closed_at IS NULL`,
     [secrets.hashes('owner-sessions', token)],
@@ -72,6 +76,27 @@ export async function findSession(db: Queryable, secrets: Secrets, token: string
     ]);
   }
   return session;
+}
+
+/** The owner has entered the password again. False when the session has ended. */
+export async function proveSession(tx: Transaction, { id }: Pick<OwnerSession, 'id'>): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE owner_sessions s SET proved_at = clock_timestamp() WHERE s.id = $1 AND ${isOpenSql}`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Whether the session is still open, and its owner has entered the password within the last five minutes. What ends the session
+ * waits for this commit, so whatever the owner decides in it was decided in an open session. Lock the account's row first if you need it, as what ends sessions does.
+ */
+export async function holdProvedSession(tx: Transaction, { id }: Pick<OwnerSession, 'id'>): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `SELECT FROM owner_sessions s WHERE s.id = $1 AND ${isOpenSql} AND ${isProvedSql} FOR SHARE`,
+    [id],
+  );
+  return rowCount === 1;
 }
 
 /** The open sessions, newest first. */

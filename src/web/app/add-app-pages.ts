@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { addConfirmPage } from './confirm-page.ts';
 import { addDevicesPage } from './devices-page.ts';
 import { addFormParser } from './forms.ts';
 import { addOverviewPage } from './overview-page.ts';
@@ -13,6 +14,7 @@ export function addAppPages(app: FastifyInstance, parts: SignInPageParts): void 
     addSignInPage(scope, parts);
     addSignOut(scope, parts);
     const shell = createShell(scope, parts);
+    addConfirmPage(shell, parts);
     addOverviewPage(shell, parts);
     addDevicesPage(shell, parts);
   });

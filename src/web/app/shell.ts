@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordAudit } from '../../accounts/audit/record.ts';
 import { endAllSessions, endSession, findSession, type OwnerSession } from '../../accounts/sessions/owner-session.ts';
 import type { Database } from '../../kernel/db/database.ts';
+import { refuseUnstorableText } from '../../kernel/http/parse-body.ts';
 import type { Problem } from '../../kernel/http/problem.ts';
 import { addressOf } from '../../kernel/http/request-guards.ts';
 import { toProblem } from '../../kernel/http/send-problem.ts';
@@ -9,6 +10,7 @@ import { formPolicy } from '../content-policy.ts';
 import { type Html, html, type Part } from '../html.ts';
 import { layout, type PageContext, sayingPage, sendPrivate } from '../layout.ts';
 import { type Fields, type FormParts, formField, readCookie, requireOwnForm, setCookie } from './forms.ts';
+import { cameFrom, whereTo } from './where-to.ts';
 
 export interface ShellParts extends FormParts {
   readonly db: Database;
@@ -23,27 +25,43 @@ const places = [
 
 type Place = (typeof places)[number]['path'];
 
-interface OwnerPage {
+export interface OwnerPage {
   readonly title: string;
-  readonly place: Place;
+  /** Left out for a page that belongs to none. */
+  readonly place?: Place;
   readonly body: Html;
+  /** Another than 200, such as of a form that is shown again with what is wrong. */
+  readonly status?: number;
 }
 
 /** A signed-in request. */
 export interface Visit {
   readonly session: OwnerSession;
   readonly request: FastifyRequest;
+  /** Of the path, such as `id` in `/approve/:id`. Text that can be stored, and nothing more. */
+  readonly params: Readonly<Record<string, string>>;
   readonly address: string;
   /** The hidden field of every form on the page. */
   readonly field: Html;
 }
 
-/** Every page and every form of the signed-in owner goes through here. */
+/** A page, or the path of the page to go to instead. */
+type Answer = OwnerPage | string;
+
+interface Needs {
+  /** The owner has entered the password within the last five minutes, or is asked for it first. Then nothing was changed. */
+  readonly proof?: true;
+}
+
+/** Every page and every form of the signed-in owner goes through here. A path may have parameters, and lie outside /app. */
 export interface Shell {
   /** A visitor without a session is sent to sign in, and then comes back. */
-  page(path: string, render: (visit: Visit) => Promise<OwnerPage>): void;
-  /** Changes something and answers where to go next. Throws a problem to say why not. */
-  form(path: string, change: (visit: Visit, fields: Fields) => Promise<string>): void;
+  page(path: string, render: (visit: Visit) => Promise<Answer>, needs?: Needs): void;
+  /**
+   * Changes something and answers where to go next, or the page again with what is wrong. Throws a problem to say why not. An owner
+   * who is asked for the password first comes back to the page of the form.
+   */
+  form(path: string, change: (visit: Visit, fields: Fields) => Promise<Answer>, needs?: Needs): void;
 }
 
 export const sessionCookie = 'session';
@@ -55,7 +73,14 @@ export function createShell(app: FastifyInstance, parts: ShellParts): Shell {
     const token = readCookie(parts, request, sessionCookie);
     const session = token === undefined ? undefined : await findSession(db, secrets, token);
     if (token === undefined || session === undefined) return undefined;
-    return { session, request, address: addressOf(request), field: formField(parts, token) };
+    const params = request.params as Visit['params'];
+    for (const value of Object.values(params)) refuseUnstorableText(value);
+    return { session, request, params, address: addressOf(request), field: formField(parts, token) };
+  }
+
+  function answer(reply: FastifyReply, visit: Visit, given: Answer): FastifyReply {
+    if (typeof given === 'string') return reply.redirect(`${context().base}${given}`, 303);
+    return sendOwn(reply.code(given.status ?? 200), ownerLayout(given, visit, context()));
   }
 
   function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -63,20 +88,27 @@ export function createShell(app: FastifyInstance, parts: ShellParts): Shell {
     return reply.redirect(`${context().base}/sign-in${next}`, 303);
   }
 
+  function toConfirm(request: FastifyRequest): string {
+    const next = request.method === 'GET' ? request.url : cameFrom(request, context().base);
+    return `/app/confirm?next=${encodeURIComponent(whereTo(next))}`;
+  }
+
   return {
-    page(path, render) {
+    page(path, render, { proof } = {}) {
       app.get(path, async (request, reply) => {
         const visit = await findVisit(request);
         if (visit === undefined) return toSignIn(request, reply);
-        return sendOwn(reply, ownerLayout(await render(visit), visit, context()));
+        const isAsked = proof === true && !visit.session.isProved;
+        return answer(reply, visit, isAsked ? toConfirm(request) : await render(visit));
       });
     },
-    form(path, change) {
+    form(path, change, { proof } = {}) {
       app.post(path, async (request, reply) => {
         const visit = await findVisit(request);
         if (visit === undefined) return toSignIn(request, reply);
         const fields = requireOwnForm(parts, request, readCookie(parts, request, sessionCookie));
-        return reply.redirect(`${context().base}${await change(visit, fields)}`, 303);
+        const isAsked = proof === true && !visit.session.isProved;
+        return answer(reply, visit, isAsked ? toConfirm(request) : await change(visit, fields));
       });
     },
   };

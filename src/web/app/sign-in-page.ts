@@ -9,26 +9,22 @@ import { type Html, html } from '../html.ts';
 import { layout, type PageContext } from '../layout.ts';
 import { readCookie, requireVisitorForm, setCookie, visitorField } from './forms.ts';
 import { type ShellParts, sendOwn, sessionCookie } from './shell.ts';
+import { askedNext, whereTo } from './where-to.ts';
 
 export type SignInPageParts = ShellParts & OwnerSignInParts;
 
 const credentials = z.object({ email: field.email, password: z.string().min(1).max(1024) });
 
-/** Only to pages of the owner. Anything else, such as another site, leads to the overview. */
-function whereTo(next: string | undefined): string {
-  return next !== undefined && /^\/app(?:\/[\w-]+)*$/.test(next) ? next : '/app';
-}
-
 export function addSignInPage(app: FastifyInstance, parts: SignInPageParts): void {
   const { db, secrets, context } = parts;
 
-  app.get<{ Querystring: Record<string, never> }>('/sign-in', async (request, reply) => {
-    const next = new URLSearchParams(request.url.split('?')[1]).get('next') ?? undefined;
+  app.get('/sign-in', async (request, reply) => {
+    const next = whereTo(askedNext(request));
     const token = readCookie(parts, request, sessionCookie);
     if (token !== undefined && (await findSession(db, secrets, token)) !== undefined) {
-      return reply.redirect(`${context().base}${whereTo(next)}`, 303);
+      return reply.redirect(`${context().base}${next}`, 303);
     }
-    return sendOwn(reply, signInPage({ hidden: visitorField(parts, request, reply), next: whereTo(next) }, context()));
+    return sendOwn(reply, signInPage({ hidden: visitorField(parts, request, reply), next }, context()));
   });
 
   app.post('/sign-in', async (request, reply) => {
