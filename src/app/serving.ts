@@ -32,7 +32,10 @@ export interface ServingOptions {
 }
 
 /** Serves requests. Returns the public URL. */
-export async function startServing(foundation: Foundation, { worker, wakes, passwordCost }: ServingOptions): Promise<string> {
+export async function startServing(
+  foundation: Foundation,
+  { worker, wakes, passwordCost }: ServingOptions,
+): Promise<string> {
   const { features, config, logger, url, db, secrets, clock, publicUrl, closers, meters } = foundation;
 
   const limiter = await openLimiter(foundation);

@@ -186,7 +186,8 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
   return {
     forPayment(caller, payment) {
       const { approval } = caller;
-      if (approval !== undefined) return orRefuse(caller, () => authorizeFor(approval as ApprovalCase, caller, payment));
+      if (approval !== undefined)
+        return orRefuse(caller, () => authorizeFor(approval as ApprovalCase, caller, payment));
       if (caller.stamp === 0n) return free;
       return forPaymentAtLast(caller, payment, recall(caller));
     },

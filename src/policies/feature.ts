@@ -39,7 +39,9 @@ export const policies: Feature<{
   events: [
     { name: 'policy.changed' },
     { name: 'budget.threshold' },
-    ...['requested', 'executed', 'denied', 'expired', 'cancelled', 'failed'].map((end) => ({ name: `approval.${end}` })),
+    ...['requested', 'executed', 'denied', 'expired', 'cancelled', 'failed'].map((end) => ({
+      name: `approval.${end}`,
+    })),
   ],
   sealed: [{ purpose: 'approvals', columns: [{ table: 'approvals', key: ['id'], column: 'sealed' }] }],
   settings: defineSettings({

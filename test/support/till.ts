@@ -54,7 +54,7 @@ const ways: readonly Way[] = operations.map((operation) => ({
 /** The policies, with ways whose requests say what the payment is. */
 export const simplePolicies: typeof policies = {
   ...policies,
-  routes: (parts: PolicyParts, settings) => policies.routes?.({ ...parts, ways }, settings) ?? [],
+  routes: (parts, settings) => policies.routes?.({ ...parts, ways }, settings) ?? [],
 };
 
 /** A feature that asks for consent and posts, and does nothing else. */

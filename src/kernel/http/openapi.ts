@@ -122,7 +122,9 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
 
 function successResponses(spec: Route['spec']): Record<string, Json> {
   const { returns, asks } = spec;
-  const responses = Object.entries(returns).map(([status, success]) => [status, successResponse(spec, success)] as const);
+  const responses = Object.entries(returns).map(
+    ([status, success]) => [status, successResponse(spec, success)] as const,
+  );
   if (asks === undefined) return Object.fromEntries(responses);
   const other = returns[202];
   const asked = other === undefined ? successResponse(spec, asks) : eitherResponse(spec, other, asks);

@@ -33,7 +33,8 @@ export async function repeatRequest(
   const request = {
     body,
     params: spec.params && validate('params', spec.params, params),
-    idempotency: idempotencyKey === undefined ? undefined : claimOf(idempotencyKey, { routeId: spec.id, params, body }, secrets),
+    idempotency:
+      idempotencyKey === undefined ? undefined : claimOf(idempotencyKey, { routeId: spec.id, params, body }, secrets),
     requestId: newId('req'),
     ip,
   };

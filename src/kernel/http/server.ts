@@ -169,7 +169,13 @@ function registerApi(
   ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
 ): void {
   const { routes, secrets, publicUrl, askOwner } = options;
-  const parts: RunParts = { ...ways, secrets, publicUrl, askOwner, countIn: (request) => countInRoute(options, request) };
+  const parts: RunParts = {
+    ...ways,
+    secrets,
+    publicUrl,
+    askOwner,
+    countIn: (request) => countInRoute(options, request),
+  };
   api.addHook('onRequest', createApiGuard(options));
   api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
   api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));

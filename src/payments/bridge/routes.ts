@@ -13,6 +13,7 @@ import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts'
 import { requirePosted } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { findBridge, selectBridges } from './bridge.ts';
@@ -86,6 +87,7 @@ function createRoute(parts: BridgeRouteParts): Route {
           },
         },
       },
+      asks: askedOwner,
       errors: [...bridgeRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {

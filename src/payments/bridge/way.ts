@@ -3,9 +3,10 @@ import type { Networks, SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import { chainDownErrors, refuseSilent, requireNetwork, walletErrors } from '../../custody/wallets/errors.ts';
 import { amountField, type GivenAmount, requireAmount } from '../../kernel/http/amount-field.ts';
-import { type Amount, amountOf, subtract, toDecimalText } from '../../money/amount.ts';
-import type { ChainId } from '../../money/catalogue.ts';
-import type { Payment } from '../../policies/consent.ts';
+import { type Amount, amountOf, subtract, toDecimalText, toText } from '../../money/amount.ts';
+import { type ChainId, chains } from '../../money/catalogue.ts';
+import { note } from '../../policies/approvals/asks.ts';
+import type { Fact, Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
 import { requireBridgeable } from './ask-protocol.ts';
 import { bridgeErrors } from './errors.ts';
@@ -19,6 +20,7 @@ export const bridgeBody = z.strictObject({
   maxGasFee: amountField.optional().meta({
     description: 'A number or decimal string. The transfer is refused if its gas currently costs more.',
   }),
+  note,
 });
 
 /** What the request says by itself. Errors here are reported before anything else, even a replay. */
@@ -53,8 +55,31 @@ export async function readCrossing(parts: CrossingParts, asked: Asked): Promise<
   const { fee: gasFee, leaving: gasLeaving } = await gasOrRefuse(gasCosts, asked);
   const amount = subtract(taken, gasFee);
   const protocolFee = await requireBridgeable(source, target, amount);
-  const payment: Payment = { operation: 'bridge', amount: taken, chains: [from, to] };
+  const arrives = subtract(amount, protocolFee);
+  const facts = () => crossingFacts({ from, to, arrives, gasFee });
+  const payment: Payment = { operation: 'bridge', amount: taken, chains: [from, to], facts };
   return { payment, amount, gasFee, gasLeaving, protocolFee };
+}
+
+/** The gas changes all the time, so a fifth more of it is allowed for. */
+function crossingFacts({ from, to, arrives, gasFee }: CrossingFacts): readonly Fact[] {
+  const least = arrives.atomic - gasFee.atomic / 5n;
+  return [
+    { label: 'From', text: chains[from].name },
+    { label: 'To', text: chains[to].name },
+    {
+      label: 'Arrives at least',
+      text: toText(amountOf(arrives.asset, least)),
+      promise: { least, actual: arrives.atomic },
+    },
+  ];
+}
+
+interface CrossingFacts {
+  readonly from: ChainId;
+  readonly to: ChainId;
+  readonly arrives: Amount;
+  readonly gasFee: Amount;
 }
 
 export const bridgeRefusals = [

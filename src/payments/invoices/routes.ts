@@ -10,6 +10,7 @@ import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
 import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
 import { type Authority, newPostingId } from '../../ledger/posting.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { transferErrors } from '../transfers/errors.ts';
@@ -29,7 +30,7 @@ import {
   selectInvoices,
 } from './invoice.ts';
 import { describeInvoice, exampleInvoice, examplePaid, invoiceResponse, recordInvoiceEvent } from './response.ts';
-import { invoiceParams, payRefusals, readPayment, refuseUnlessPayable } from './way.ts';
+import { invoiceParams, payBody, payRefusals, readPayment, refuseUnlessPayable } from './way.ts';
 
 interface InvoiceQuery {
   readonly accountId: bigint;
@@ -185,9 +186,11 @@ function payRoute(parts: InvoiceRouteParts): Route {
       auth: 'key',
       scope: 'pay',
       params,
+      body: payBody,
       examples,
       idempotent: true,
       returns: { 200: { description: 'The paid invoice', schema: invoiceResponse, example: examplePaid } },
+      asks: askedOwner,
       errors: [...payRefusals, ...paymentRefusals],
     },
     async ({ caller, params: { id }, idempotency }) => {

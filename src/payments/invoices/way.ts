@@ -3,12 +3,20 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { homeChain } from '../../money/catalogue.ts';
+import { note } from '../../policies/approvals/asks.ts';
 import type { Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
+import { describe, transferFacts } from '../transfers/way.ts';
 import { invoiceErrors } from './errors.ts';
 import { findInvoice, type Invoice, refuseUnlessPossible } from './invoice.ts';
 
 export const invoiceParams = z.strictObject({ id: idParameter });
+
+/** An empty object is no body. */
+export const payBody = z
+  .strictObject({ note })
+  .optional()
+  .transform((body) => (body?.note === undefined ? undefined : body));
 
 export function refuseUnlessPayable(invoice: Invoice, { accountId }: Pick<Caller, 'accountId'>): void {
   const { senderId, recipientId } = invoice;
@@ -20,12 +28,17 @@ export function refuseUnlessPayable(invoice: Invoice, { accountId }: Pick<Caller
 export async function readPayment(db: Queryable, caller: Caller, id: string): Promise<Payment> {
   const invoice = await findInvoice(db, id, caller.accountId);
   refuseUnlessPayable(invoice, caller);
-  const { amount, senderId } = invoice;
+  const { amount, senderId, description } = invoice;
   return {
     operation: 'invoice',
     amount,
     counterparty: { kind: 'account', accountId: senderId },
     chains: [homeChain],
+    facts: () => [
+      { label: 'Invoice', text: id },
+      ...transferFacts(amount),
+      ...(description === null ? [] : [describe(description)]),
+    ],
   };
 }
 

@@ -14,6 +14,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { coins, currencies, type Holding } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { swapErrors } from './errors.ts';
@@ -22,7 +23,7 @@ import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swap
 import { publicStatuses, statesOf } from './saga.ts';
 import { findSwap, selectSwaps } from './swap.ts';
 import { type SwapToken, swapTokens } from './tokens.ts';
-import { quoteRefusals, readSwap, readTerms, swapRefusals, wanted } from './way.ts';
+import { quoteRefusals, readSwap, readTerms, swapBody, swapRefusals, wanted } from './way.ts';
 
 export interface SwapRouteParts {
   readonly db: Database;
@@ -106,7 +107,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       description: `Takes the amount from your balance immediately and swaps it on Polygon; follow it at \`/swap/{txId}\`. You receive exactly what the chain pays out, at least \`amountOutMin\`: 99 % of the quote at acceptance. If the price moves further, or the swap is not executed in time, the amount and the fee of 0.5 % are refunded. The fee pays for the gas, so an amount whose fee does not cover it is refused. If the price moves after the swap was submitted, or you freeze the key that asked for it, \`gasFeeIfFailed\` is kept. ${answeredAsText} Send an Idempotency-Key, so that a retry after a lost connection never swaps twice.`,
       auth: 'key',
       scope: 'pay',
-      body: wanted,
+      body: swapBody,
       examples: { body: { from: 'USDC', to: 'ETH', amount: '100' } },
       idempotent: true,
       returns: {
@@ -118,6 +119,7 @@ function executeRoute(parts: SwapRouteParts): Route {
           example: { txId, status: 'queued', fromToken, toToken, amountIn, amountOutMin },
         },
       },
+      asks: askedOwner,
       errors: [...swapRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import type { SilentChains } from '../../chains/network.ts';
 import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
+import { amountOf, toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import type { Payment } from '../../policies/consent.ts';
+import { note } from '../../policies/approvals/asks.ts';
+import type { Fact, Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
 import { swapErrors } from './errors.ts';
 import { type QuoteParts, quoteSwap, type SwapTerms } from './quote-swap.ts';
@@ -16,6 +18,8 @@ const amount = amountField.meta({
     'A number or decimal string greater than 0, with at most 6 decimals for USDC and 18 for the others. Use a string for full precision.',
 });
 export const wanted = z.strictObject({ from: token, to: token, amount });
+
+export const swapBody = wanted.extend({ note });
 
 export async function readTerms(
   parts: QuoteParts,
@@ -43,7 +47,22 @@ export async function readSwap(
 ): Promise<{ readonly payment: Payment; readonly terms: SwapTerms }> {
   await refuseSilent(parts.silentChains, homeChain);
   const terms = await readTerms(parts, body);
-  return { payment: { operation: 'swap', amount: terms.amount, chains: [homeChain] }, terms };
+  const facts = () => swapFacts(terms);
+  return { payment: { operation: 'swap', amount: terms.amount, chains: [homeChain], facts }, terms };
+}
+
+/** The price changes all the time, so it may become one percent worse. */
+function swapFacts({ fee, amountOutMin }: SwapTerms): readonly Fact[] {
+  const least = (amountOutMin.atomic * 99n) / 100n;
+  return [
+    { label: 'Into', text: amountOutMin.asset },
+    { label: 'Fee', text: toText(fee) },
+    {
+      label: 'You receive at least',
+      text: toText(amountOf(amountOutMin.asset, least)),
+      promise: { least, actual: amountOutMin.atomic },
+    },
+  ];
 }
 
 export const quoteRefusals = [
@@ -55,11 +74,11 @@ export const quoteRefusals = [
 ];
 export const swapRefusals = [...quoteRefusals, chainDownErrors.chain_not_available];
 
-export function swapWay(parts: SwapWayParts): Way<typeof wanted> {
+export function swapWay(parts: SwapWayParts): Way<typeof swapBody> {
   return {
     operation: 'swap',
     scope: 'pay',
-    body: wanted,
+    body: swapBody,
     refusals: swapRefusals,
     read: (_caller, body) => readSwap(parts, body),
   };

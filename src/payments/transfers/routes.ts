@@ -8,6 +8,7 @@ import type { Authority, IdempotencyScope, Posted } from '../../ledger/posting.t
 import { type Amount, subtract, toJsonNumber } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
 import { transferFee, transferFeeRate } from '../../money/fees.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { balanceRoutes } from './balance-routes.ts';
@@ -35,7 +36,7 @@ async function createTransfer(
   let authority: Authority;
   try {
     recipientId = await findRecipient(recipients, caller, recipient);
-    const asked = consent.forPayment(caller, paymentTo(recipientId, amount));
+    const asked = consent.forPayment(caller, paymentTo(recipientId, amount, description));
     // Most accounts have no policies, and their transfers do not wait.
     authority = asked instanceof Promise ? await asked : asked;
   } catch (error) {
@@ -173,6 +174,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
           example: exampleTransfer,
         },
       },
+      asks: askedOwner,
       errors: [...transferRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {

@@ -3,9 +3,11 @@ import { visibleText } from '../../accounts/fields.ts';
 import { type AccountIdentifier, explainNotFound } from '../../accounts/find-account.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
-import type { Amount } from '../../money/amount.ts';
+import { type Amount, subtract, toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import type { Payment } from '../../policies/consent.ts';
+import { transferFee } from '../../money/fees.ts';
+import { note } from '../../policies/approvals/asks.ts';
+import type { Fact, Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
 import { transferErrors } from './errors.ts';
 import { type RecipientBook, recipientOrRefuse } from './recipient.ts';
@@ -19,6 +21,7 @@ export const transferBody = z.strictObject({
   amount: amountField,
   currency,
   description: visibleText(500).optional().meta({ description: 'Shown to both sides.' }),
+  note,
 });
 
 /** The id of the recipient's account. */
@@ -33,13 +36,26 @@ export async function findRecipient(
   return recipientId;
 }
 
-export function paymentTo(recipientId: bigint, amount: Amount): Payment {
+export function paymentTo(recipientId: bigint, amount: Amount, description: string | undefined): Payment {
   return {
     operation: 'transfer',
     amount,
     counterparty: { kind: 'account', accountId: recipientId },
     chains: [homeChain],
+    facts: () => [...transferFacts(amount), ...(description === undefined ? [] : [describe(description)])],
   };
+}
+
+export function transferFacts(amount: Amount): readonly Fact[] {
+  const fee = transferFee(amount);
+  return [
+    { label: 'Fee', text: toText(fee) },
+    { label: 'They receive', text: toText(subtract(amount, fee)) },
+  ];
+}
+
+export function describe(description: string): Fact {
+  return { label: 'Description', text: description, quoted: true };
 }
 
 export const transferRefusals = [transferErrors.recipient_not_found, transferErrors.self_transfer];
@@ -53,7 +69,7 @@ export function transferWay(recipients: RecipientBook): Way<typeof transferBody>
     async read(caller, body) {
       const amount = requireAmount(body.currency, body.amount);
       const recipientId = await findRecipient(recipients, caller, recipientOrRefuse(body.to));
-      return { payment: paymentTo(recipientId, amount) };
+      return { payment: paymentTo(recipientId, amount, body.description) };
     },
   };
 }

@@ -19,6 +19,7 @@ import { assets, type ChainId, chains, coins, currencies, homeChain } from '../.
 import { withdrawalFee } from '../../money/fees.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { addressRoutes, limitsRoute } from './address-routes.ts';
@@ -135,6 +136,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
           },
         },
       },
+      asks: askedOwner,
       errors: [...withdrawRefusals, ...paymentRefusals],
     },
     async ({ caller, body, idempotency }) => {

@@ -11,12 +11,13 @@ import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, holding, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
-import type { Amount } from '../../money/amount.ts';
-import { type ChainId, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
+import { type Amount, subtract, toText } from '../../money/amount.ts';
+import { type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { withdrawalFee } from '../../money/fees.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
-import type { Payment } from '../../policies/consent.ts';
+import { note } from '../../policies/approvals/asks.ts';
+import type { Fact, Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
 import { quoteGas, refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
@@ -32,6 +33,7 @@ export const withdrawBody = z.strictObject({
     description: 'Defaults to your saved withdrawalAddress. A mixed-case address must have a valid EIP-55 checksum.',
   }),
   chain: chainField.default(homeChain).meta({ description: 'The chain to pay out on, from your balance there.' }),
+  note,
 });
 
 type WithdrawBody = z.output<typeof withdrawBody>;
@@ -72,10 +74,25 @@ export async function readWayOut(
   await refuseSilent(silentChains, chain);
   const value = isCurrency(gross.asset) ? (faceValue(gross) ?? 0n) : await refuseBeyondValue(market, gross);
   return {
-    payment: { operation: 'withdraw', amount: gross, counterparty: { kind: 'address', address }, chains: [chain] },
+    payment: {
+      operation: 'withdraw',
+      amount: gross,
+      counterparty: { kind: 'address', address },
+      chains: [chain],
+      facts: () => withdrawalFacts(gross, chain),
+    },
     address,
     value,
   };
+}
+
+function withdrawalFacts(gross: Amount, chain: ChainId): readonly Fact[] {
+  const fee = withdrawalFee(gross);
+  return [
+    { label: 'Chain', text: chains[chain].name },
+    { label: 'Fee', text: toText(fee) },
+    { label: 'Arrives', text: toText(subtract(gross, fee)) },
+  ];
 }
 
 async function savedAddress(db: Queryable, accountId: bigint): Promise<Hex> {

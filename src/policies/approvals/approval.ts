@@ -2,7 +2,7 @@ import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { KeptRequest } from '../../kernel/http/repeat-request.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { recordEvent } from '../../ledger/events.ts';
-import { sayTerms, type Shown } from './terms.ts';
+import { type Shown, sayTerms } from './terms.ts';
 
 export const approvalStatuses = ['pending', 'executed', 'denied', 'expired', 'cancelled', 'failed'] as const;
 
@@ -48,7 +48,8 @@ interface ApprovalRow extends Omit<Approval, keyof Kept> {
 }
 
 /** A pending approval whose time is over has expired, even before the job has noted it. */
-const statusSql = "CASE WHEN a.status = 'pending' AND a.expires_at <= clock_timestamp() THEN 'expired' ELSE a.status END";
+const statusSql =
+  "CASE WHEN a.status = 'pending' AND a.expires_at <= clock_timestamp() THEN 'expired' ELSE a.status END";
 
 const columns = `a.id, a.account_id, a.key_id, k.name AS key_name, encode(a.digest, 'hex') AS digest,
   encode(a.shown, 'hex') AS shown_hash, ${statusSql} AS status, a.created_at, a.expires_at,
@@ -97,7 +98,13 @@ export async function endApproval(tx: Transaction, { id, status, ...by }: Ending
   const { rows } = await tx.query<{ accountId: bigint }>(
     `UPDATE approvals SET status = $2, decided_at = clock_timestamp(), session_id = $3, reason = $4, granted = $5
       WHERE id = $1 AND status = 'pending' AND ${inTime} RETURNING account_id`,
-    [id, status, by.sessionId ?? null, by.reason && JSON.stringify(by.reason), by.granted && JSON.stringify(by.granted)],
+    [
+      id,
+      status,
+      by.sessionId ?? null,
+      by.reason && JSON.stringify(by.reason),
+      by.granted && JSON.stringify(by.granted),
+    ],
   );
   const [row] = rows;
   if (row === undefined) return false;
@@ -107,7 +114,10 @@ export async function endApproval(tx: Transaction, { id, status, ...by }: Ending
 }
 
 /** For events and for the answer to the request. */
-export function describeQuestion({ id, expiresAt, shown }: Pick<Approval, 'id' | 'expiresAt' | 'shown'>, publicUrl: string) {
+export function describeQuestion(
+  { id, expiresAt, shown }: Pick<Approval, 'id' | 'expiresAt' | 'shown'>,
+  publicUrl: string,
+) {
   return {
     approvalId: id,
     url: `${publicUrl}/approve/${id}`,

@@ -58,7 +58,9 @@ export function createAskOwner(parts: AskOwnerParts): AskOwner {
     } catch (error) {
       const { shown } = asking;
       if (!isQuestion(error) || shown === undefined) throw error;
-      const approval = await parts.db.transaction((tx) => openApproval(tx, parts, refused, shown), { kind: 'approvals' });
+      const approval = await parts.db.transaction((tx) => openApproval(tx, parts, refused, shown), {
+        kind: 'approvals',
+      });
       const body = { status: 'approval_required' as const, ...describeQuestion(approval, parts.publicUrl()) };
       return { status: 202, body };
     }
@@ -83,10 +85,12 @@ async function openApproval(
   const { accountId, keyId } = caller;
   const place = await placeOf(tx, keyId);
   const digest = digestOf(place, shown.terms);
-  const [pending] = await selectApprovals(tx, secrets, "WHERE a.place = $1 AND a.digest = $2 AND a.status = 'pending'", [
-    place,
-    digest,
-  ]);
+  const [pending] = await selectApprovals(
+    tx,
+    secrets,
+    "WHERE a.place = $1 AND a.digest = $2 AND a.status = 'pending'",
+    [place, digest],
+  );
   if (pending !== undefined && pending.status === 'pending') return pending;
   if (pending !== undefined) await expireApproval(tx, pending.id);
   await refuseTooMany(tx, accountId);

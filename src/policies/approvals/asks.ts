@@ -23,5 +23,6 @@ export const askedOwner: Success = {
 
 /** A member of the body of every payment. */
 export const note = visibleText(200).optional().meta({
-  description: 'Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it.',
+  description:
+    'Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it.',
 });

@@ -4,7 +4,7 @@ import { type Database, onlyRow } from '../../kernel/db/database.ts';
 import type { Caller, Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
-import { repeatRequest, type RouteAnswer } from '../../kernel/http/repeat-request.ts';
+import { type RouteAnswer, repeatRequest } from '../../kernel/http/repeat-request.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { type Approval, endApproval, type FailureReason, sealKept, selectApprovals } from './approval.ts';
@@ -128,7 +128,7 @@ export async function deny(
   id: string,
 ): Promise<'denied' | 'not_pending' | 'not_proved'> {
   return db.transaction(async (tx) => {
-    if (!(await holdProvedSession(tx, { id: sessionId, accountId }))) return 'not_proved';
+    if (!(await holdProvedSession(tx, { id: sessionId }))) return 'not_proved';
     if (!(await endApproval(tx, { id, status: 'denied', sessionId }))) return 'not_pending';
     await recordAudit(tx, { accountId, action: 'approval.denied', by: { address }, details: { approval: id } });
     return 'denied';
@@ -151,7 +151,11 @@ async function findCaller(
 }
 
 /** The payment belongs to the Idempotency-Key of the request, and without one to the approval. */
-async function repeatAs({ routes, secrets }: DecideParts, { id, request }: Approval, caller: Caller): Promise<RouteAnswer> {
+async function repeatAs(
+  { routes, secrets }: DecideParts,
+  { id, request }: Approval,
+  caller: Caller,
+): Promise<RouteAnswer> {
   const route = routes().find(({ spec }) => spec.id === request.routeId);
   if (route === undefined) throw new Error(`there is no operation ${request.routeId}`);
   return repeatRequest(route, { ...request, idempotencyKey: request.idempotencyKey ?? id }, caller, secrets);

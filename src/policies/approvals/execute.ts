@@ -1,8 +1,8 @@
+import { recordAudit } from '../../accounts/audit/record.ts';
 import { holdProvedSession } from '../../accounts/sessions/owner-session.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import type { Authority, Spend } from '../../ledger/posting.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
-import { recordAudit } from '../../accounts/audit/record.ts';
 import { toText } from '../../money/amount.ts';
 import type { ApprovalCase, JudgedPayment } from '../approval-case.ts';
 import { listBudgets } from '../budget-states.ts';
@@ -60,7 +60,7 @@ export class Executing implements ApprovalCase {
     const { id, keyId, shown, shownHash } = this.#approval;
     const { accountId, sessionId, address } = this.#decider;
     await lockOwner(tx, accountId);
-    if (!(await holdProvedSession(tx, { id: sessionId, accountId }))) throw new NotExecuted('not_proved');
+    if (!(await holdProvedSession(tx, { id: sessionId }))) throw new NotExecuted('not_proved');
     const { rowCount } = await tx.query(
       "SELECT FROM approvals WHERE id = $1 AND status = 'pending' AND shown = decode($2, 'hex') FOR UPDATE",
       [id, shownHash],

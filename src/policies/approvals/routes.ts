@@ -7,13 +7,7 @@ import { listRoute } from '../../kernel/http/list-route.ts';
 import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { operations } from '../consent.ts';
-import {
-  type Approval,
-  approvalStatuses,
-  endApproval,
-  isVisibleTo,
-  selectApprovals,
-} from './approval.ts';
+import { type Approval, approvalStatuses, endApproval, isVisibleTo, selectApprovals } from './approval.ts';
 import { createAwaitDecision } from './await-decision.ts';
 import { type DecideParts, findResult } from './decide.ts';
 import { approvalErrors } from './errors.ts';
@@ -53,7 +47,11 @@ const approvalRecord = z.object({
         'What was spent of each budget before the payment, as it was when the owner was asked, and what will be after it. `beyond` is what the owner would give in addition.',
     }),
   note: z.string().nullable().meta({ description: 'The `note` of the request.' }),
-  digest: z.string().meta({ description: 'The SHA-256 of the operation as it was resolved. Asking for the same again returns this approval.' }),
+  digest: z
+    .string()
+    .meta({
+      description: 'The SHA-256 of the operation as it was resolved. Asking for the same again returns this approval.',
+    }),
   url: z.string(),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
@@ -65,7 +63,9 @@ const approvalDetail = approvalRecord.extend({
   result: z
     .object({ status: z.int(), body: z.unknown() })
     .nullable()
-    .meta({ description: 'Once executed: the response of the payment itself, as a retry with its Idempotency-Key gets it.' }),
+    .meta({
+      description: 'Once executed: the response of the payment itself, as a retry with its Idempotency-Key gets it.',
+    }),
 });
 
 const example: z.input<typeof approvalRecord> = {

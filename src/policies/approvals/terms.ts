@@ -123,7 +123,8 @@ async function describeAccount(db: Queryable, accountId: bigint) {
   if (row === undefined) return { to: null, facts: [] };
   const { name, handle, email, phone } = row;
   const verified = [...(email ? ['email'] : []), ...(phone ? ['phone number'] : [])].join(' and ');
-  const text = verified === '' ? 'Nothing. The name is their own word.' : `Their ${verified}. The name is their own word.`;
+  const text =
+    verified === '' ? 'Nothing. The name is their own word.' : `Their ${verified}. The name is their own word.`;
   return { to: `${name} (${handle})`, facts: [{ label: 'Verified', text }] };
 }
 
@@ -147,7 +148,8 @@ function sha256(content: unknown): Buffer {
 /** What is no longer as it was shown, by the names that the owner sees. */
 export function changesSince(shown: Terms, now: Terms, facts: readonly Fact[]): readonly string[] {
   const changed: string[] = [];
-  if (shown.operation !== now.operation || shown.atomic !== now.atomic || shown.currency !== now.currency) changed.push('Amount');
+  if (shown.operation !== now.operation || shown.atomic !== now.atomic || shown.currency !== now.currency)
+    changed.push('Amount');
   if (shown.payee !== now.payee || shown.to !== now.to) changed.push('Recipient');
   if (JSON.stringify(shown.chains) !== JSON.stringify(now.chains)) changed.push('Chain');
   const labels = new Set([...shown.facts, ...now.facts].map(({ label }) => label));

@@ -8,6 +8,7 @@ import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts'
 import { requirePosted } from '../../ledger/balance-errors.ts';
 import { findKey, type RunOnce } from '../../ledger/idempotency.ts';
 import type { Authority } from '../../ledger/posting.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import type { WaitForOrder } from './await-order.ts';
@@ -97,6 +98,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
           },
         },
       },
+      asks: askedOwner,
       errors: [...orderRefusals, dailyCapErrors.daily_cap_reached, ...paymentRefusals],
     },
     async ({ caller, ip, body: asked, idempotency }) => {

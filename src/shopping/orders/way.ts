@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { shippingAddress, visibleText } from '../../accounts/fields.ts';
 import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { ErrorKind } from '../../kernel/http/problem.ts';
+import { toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import type { Payment } from '../../policies/consent.ts';
+import { note } from '../../policies/approvals/asks.ts';
+import type { Fact, Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
 import { shoppingErrors } from '../search/errors.ts';
 import { website, websiteOrRefuse } from '../search/search-shop.ts';
@@ -48,6 +50,7 @@ export const buyBody = z.strictObject({
     .max(64)
     .optional()
     .meta({ description: 'The id of an earlier, similar order, to confirm that this order is not a duplicate of it.' }),
+  note,
 });
 
 /** What the request says by itself. */
@@ -78,7 +81,25 @@ export function paymentFor(order: PreparedOrder): Payment {
     amount: heldFor(order),
     counterparty: { kind: 'shop', domain: order.domain },
     chains: [homeChain],
+    facts: () => orderFacts(order),
   };
+}
+
+function orderFacts({ product, quantity, amount, fee, address }: PreparedOrder): readonly Fact[] {
+  const { title, brand, url, itemId, variant } = product;
+  const options = variant && [variant.title, ...Object.values(variant.options ?? {})].filter(Boolean);
+  const { name, street, extra, postalCode, city, region, country } = address;
+  const place = [name, street, extra, [postalCode, city].filter(Boolean).join(' '), region, country];
+  return [
+    { label: 'Product', text: brand === '' ? title : `${title} by ${brand}`, quoted: true },
+    ...(options ? [{ label: 'Variant', text: [...new Set(options)].join(', '), quoted: true as const }] : []),
+    { label: 'Article', text: itemId, quoted: true },
+    { label: 'Page', text: url, quoted: true },
+    { label: 'Quantity', text: String(quantity) },
+    { label: 'The shop charges', text: toText(amount) },
+    { label: 'Fee', text: toText(fee) },
+    { label: 'Ship to', text: place.filter(Boolean).join(', ') },
+  ];
 }
 
 /** These errors concern existing orders only. */

@@ -92,7 +92,7 @@ interface Allowed {
 /** The policies judge the price with its fee. The fee is known for certain only in the commit, and may be another one there. */
 async function askConsent({ db, consent }: OpeningParts, { caller, request, offer }: NewPurchase): Promise<Allowed> {
   const { fee: judgedFee } = await feeOf(db, caller.accountId, offer.price);
-  const payment = paymentToSeller(request.url, add(offer.price, judgedFee));
+  const payment = paymentToSeller({ request, price: offer.price, fee: judgedFee, payTo: offer.payTo });
   return { authority: await consent.forPayment(caller, payment), judgedFee };
 }
 

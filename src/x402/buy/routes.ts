@@ -4,6 +4,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { askedOwner } from '../../policies/approvals/asks.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { shoppingErrors } from '../../shopping/search/errors.ts';
 import { type BuyParts, buy } from './buy.ts';
@@ -45,6 +46,7 @@ function payRoute(parts: BuyParts): Route {
       examples: { body: { url: examplePurchase.url, maxAmount: 0.05 } },
       idempotent: true,
       returns: { 200: { description: 'The seller’s response', schema: payResponse, example: examplePaid } },
+      asks: askedOwner,
       errors: [
         ...Object.values(refusals),
         limitErrors.daily_limit_reached,

@@ -3,6 +3,7 @@ import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller, IdempotencyClaim } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { type Amount, amountOf, toJsonNumber } from '../../money/amount.ts';
+import { note } from '../../policies/approvals/asks.ts';
 import { methods, type SellerRequest } from './ask-seller.ts';
 import { purchaseErrors } from './errors.ts';
 import { isForSellers } from './seller-headers.ts';
@@ -28,6 +29,7 @@ export const payBody = z.strictObject({
     description:
       'The most you are willing to pay, in USDC, as a number or decimal string. If the seller asks for more, nothing is paid.',
   }),
+  note,
 });
 export type PayBody = z.output<typeof payBody>;
 

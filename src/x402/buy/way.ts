@@ -7,7 +7,7 @@ import { paymentForOwnCall } from '../sell/charge-balance.ts';
 import type { SellerRequest } from './ask-seller.ts';
 import { purchaseErrors } from './errors.ts';
 import { isOwnUrl } from './own-url.ts';
-import { paymentToSeller } from './payment-to-seller.ts';
+import { mostToSeller } from './payment-to-seller.ts';
 import { payBody, readMaximum, refuseAbove } from './seller-request.ts';
 
 /** The method and the content of the request make no difference to what it may cost. */
@@ -36,11 +36,11 @@ export function readCall(
   if (isOwnUrl(url, publicUrl())) {
     const own = ownCallOrRefuse({ url, method });
     refuseAbove(maximum, own.price);
-    return { payment: paymentForOwnCall(own.price, publicUrl()), own };
+    return { payment: paymentForOwnCall(own.price, url, publicUrl()), own };
   }
   const refusal = outgoing.explainRefusal(url);
   if (refusal !== undefined) throw purchaseErrors.seller_url_refused(refusal);
-  return { payment: paymentToSeller(url, maximum) };
+  return { payment: mostToSeller(url, maximum) };
 }
 
 function ownCallOrRefuse({ url, method }: Pick<SellerRequest, 'url' | 'method'>): Call {

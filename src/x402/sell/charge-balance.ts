@@ -5,7 +5,7 @@ import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { postingRefusal } from '../../ledger/balance-errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Authority, Outcome, Posting } from '../../ledger/posting.ts';
-import type { Amount } from '../../money/amount.ts';
+import { type Amount, toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Payment } from '../../policies/consent.ts';
 
@@ -36,9 +36,18 @@ export function chargePosting({ caller, authority, amount, resource }: Charge): 
 }
 
 /** Calls of our own endpoints are paid to the host that people know us by. */
-export function paymentForOwnCall(price: Amount, publicUrl: string): Payment {
+export function paymentForOwnCall(price: Amount, url: string, publicUrl: string): Payment {
   const { host } = new URL(publicUrl);
-  return { operation: 'call', amount: price, counterparty: { kind: 'endpoint', host }, chains: [homeChain] };
+  return {
+    operation: 'call',
+    amount: price,
+    counterparty: { kind: 'endpoint', host },
+    chains: [homeChain],
+    facts: () => [
+      { label: 'Call', text: url },
+      { label: 'Price', text: toText(price) },
+    ],
+  };
 }
 
 /** False when the balance is too low. */

@@ -189,7 +189,11 @@ function statusRoute(parts: SellingParts): Route {
 }
 
 /** With a key. A balance that is too low gets the price, as a request without a key does. */
-const ofTheKey = paymentRefusals.filter((error) => error !== balanceErrors.insufficient_balance);
+const ofTheKey = [
+  ...paymentRefusals.filter((error) => error !== balanceErrors.insufficient_balance),
+  // A GET does not wait for the owner; POST /nano/pay does.
+  balanceErrors.approval_required,
+];
 
 function callRoute(parts: SellingParts, call: Call, sell: ReturnType<typeof createSales>): Route {
   const { id, path, summary, price, input, example, answer, answerExample } = call;

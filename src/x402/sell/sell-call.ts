@@ -1,5 +1,6 @@
 import type { Caller, RequestCount } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { requireIdempotencyKey } from '../../kernel/http/idempotency-claim.ts';
 import { findKey } from '../../ledger/idempotency.ts';
 import type { IdempotencyScope } from '../../ledger/posting.ts';
 import { type Charge, chargeBalance, chargeWithin, fingerprintOf, paymentForOwnCall } from './charge-balance.ts';
@@ -26,9 +27,9 @@ async function sellFromBalance(parts: SellingParts, request: KeyedRequest): Prom
 }
 
 /** The policies are asked before the work. */
-async function chargeFor({ consent, publicUrl }: SellingParts, { call, caller }: KeyedRequest): Promise<Charge> {
+async function chargeFor({ consent, publicUrl }: SellingParts, { call, caller, url }: KeyedRequest): Promise<Charge> {
   const { price: amount, summary: resource } = call;
-  const authority = await consent.forPayment(caller, paymentForOwnCall(amount, publicUrl()));
+  const authority = await consent.forPayment(caller, paymentForOwnCall(amount, url, publicUrl()));
   return { caller, authority, amount, resource };
 }
 
@@ -72,10 +73,7 @@ function refuseShort(parts: SellingParts, request: KeyedRequest): Promise<Sale> 
 
 function readKey(header: CallRequest['header']): string | undefined {
   const key = header('idempotency-key');
-  if (key !== undefined && !/^[\x20-\x7e]{1,255}$/.test(key)) {
-    throw httpErrors.invalid_request('Idempotency-Key must be 1 to 255 printable ASCII characters.');
-  }
-  return key;
+  return key === undefined ? undefined : requireIdempotencyKey(key);
 }
 
 /** Sells a call for the payment in the request, otherwise from the balance of its key, otherwise states the price. */
