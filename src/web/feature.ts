@@ -4,8 +4,7 @@ import type { Feature } from '../kernel/feature.ts';
 import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import { findPageView } from '../payments/invoices/invoice.ts';
 import { agentToken } from '../shopping/search/agent.ts';
-import { addAppPages } from './app/add-app-pages.ts';
-import type { SignInPageParts } from './app/sign-in-page.ts';
+import { type AppPageParts, addAppPages } from './app/add-app-pages.ts';
 import { addBuyPages, type BuyPageParts } from './buy/add-buy-pages.ts';
 import { codeBlock } from './code.ts';
 import { contentPolicy, livePolicy } from './content-policy.ts';
@@ -25,7 +24,7 @@ interface SandboxPages {
 interface WebParts
   extends PageParts,
     Omit<BuyPageParts, 'context'>,
-    Omit<SignInPageParts, 'context' | 'noteFailure'>,
+    Omit<AppPageParts, 'context' | 'noteFailure'>,
     Pick<PreviewPageParts, 'shops'> {
   readonly limiter: RateLimiter;
   /** Undefined in live mode. */

@@ -14,7 +14,6 @@ import {
   type Payment,
 } from '../../src/policies/consent.ts';
 import { policies } from '../../src/policies/feature.ts';
-import type { PolicyParts } from '../../src/policies/routes.ts';
 import type { Way } from '../../src/policies/way.ts';
 
 const body = z.strictObject({

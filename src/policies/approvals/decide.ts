@@ -1,5 +1,4 @@
 import { recordAudit } from '../../accounts/audit/record.ts';
-import { holdProvedSession } from '../../accounts/sessions/owner-session.ts';
 import { type Database, onlyRow } from '../../kernel/db/database.ts';
 import type { Caller, Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
@@ -122,16 +121,16 @@ async function showAgain(
   );
 }
 
+/** False when the approval has ended before. */
 export async function deny(
-  { db }: DecideParts,
+  { db }: Pick<DecideParts, 'db'>,
   { sessionId, accountId, address }: Decider,
   id: string,
-): Promise<'denied' | 'not_pending' | 'not_proved'> {
+): Promise<boolean> {
   return db.transaction(async (tx) => {
-    if (!(await holdProvedSession(tx, { id: sessionId }))) return 'not_proved';
-    if (!(await endApproval(tx, { id, status: 'denied', sessionId }))) return 'not_pending';
+    if (!(await endApproval(tx, { id, status: 'denied', sessionId }))) return false;
     await recordAudit(tx, { accountId, action: 'approval.denied', by: { address }, details: { approval: id } });
-    return 'denied';
+    return true;
   });
 }
 

@@ -47,11 +47,9 @@ const approvalRecord = z.object({
         'What was spent of each budget before the payment, as it was when the owner was asked, and what will be after it. `beyond` is what the owner would give in addition.',
     }),
   note: z.string().nullable().meta({ description: 'The `note` of the request.' }),
-  digest: z
-    .string()
-    .meta({
-      description: 'The SHA-256 of the operation as it was resolved. Asking for the same again returns this approval.',
-    }),
+  digest: z.string().meta({
+    description: 'The SHA-256 of the operation as it was resolved. Asking for the same again returns this approval.',
+  }),
   url: z.string(),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
@@ -60,12 +58,9 @@ const approvalRecord = z.object({
 });
 
 const approvalDetail = approvalRecord.extend({
-  result: z
-    .object({ status: z.int(), body: z.unknown() })
-    .nullable()
-    .meta({
-      description: 'Once executed: the response of the payment itself, as a retry with its Idempotency-Key gets it.',
-    }),
+  result: z.object({ status: z.int(), body: z.unknown() }).nullable().meta({
+    description: 'Once executed: the response of the payment itself, as a retry with its Idempotency-Key gets it.',
+  }),
 });
 
 const example: z.input<typeof approvalRecord> = {

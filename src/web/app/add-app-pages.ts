@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { type ApprovePageParts, addApprovePages } from './approve-page.ts';
 import { addConfirmPage } from './confirm-page.ts';
 import { addDevicesPage } from './devices-page.ts';
 import { addFormParser } from './forms.ts';
@@ -6,8 +7,10 @@ import { addOverviewPage } from './overview-page.ts';
 import { addProblemPages, addSignOut, createShell } from './shell.ts';
 import { addSignInPage, type SignInPageParts } from './sign-in-page.ts';
 
+export type AppPageParts = SignInPageParts & ApprovePageParts;
+
 /** The owner's own pages, under /app, and signing in and out. */
-export function addAppPages(app: FastifyInstance, parts: SignInPageParts): void {
+export function addAppPages(app: FastifyInstance, parts: AppPageParts): void {
   app.register(async (scope) => {
     addFormParser(scope);
     addProblemPages(scope, parts.context);
@@ -16,6 +19,7 @@ export function addAppPages(app: FastifyInstance, parts: SignInPageParts): void 
     const shell = createShell(scope, parts);
     addConfirmPage(shell, parts);
     addOverviewPage(shell, parts);
+    addApprovePages(shell, parts);
     addDevicesPage(shell, parts);
   });
 }

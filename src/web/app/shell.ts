@@ -20,6 +20,7 @@ export interface ShellParts extends FormParts {
 /** The places of the navigation, in its order. A page belongs to one of them. */
 const places = [
   { path: '/app', label: 'Overview' },
+  { path: '/app/approvals', label: 'Approvals' },
   { path: '/app/devices', label: 'Devices' },
 ] as const;
 
