@@ -86,7 +86,7 @@ async function explain(
 /** Trying again cannot help: the key has ended, or what was to be paid is gone, was paid or has another price. */
 function isFinal({ status, code }: Problem): boolean {
   if (code === httpErrors.idempotency_in_progress.code) return false;
-  return status === 401 || status === 404 || status === 409 || status === 410;
+  return status === 401 || status === 404 || status === 409 || status === 410 || status === 422;
 }
 
 const keyEnded: FailureReason = {

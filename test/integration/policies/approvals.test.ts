@@ -58,7 +58,7 @@ const look = (id: string, key = agent.apiKey): Promise<Reply> => client.get(`/ap
 const balance = async (of = owner) => Number((await client.get('/circle/balance', of.key)).body.USDC);
 
 /** Everything that may change meanwhile, in the database. */
-const sql = (text: string, values: readonly unknown[] = []) => service.db.query(text, values);
+const sql = (text: string, values: readonly unknown[] = []) => service.database.db.query(text, values);
 
 describe('a payment that a rule asks about', () => {
   test('becomes an approval, and approving pays it', async () => {
