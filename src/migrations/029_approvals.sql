@@ -1,7 +1,8 @@
 -- Payments that wait for their owner's decision.
 -- serves_from: 16
 
--- What is asked, and the request that runs again once it is approved, are sealed: they name people and addresses.
+-- What is asked, and the request that runs again once it is approved, are sealed: they name people and addresses. The request is kept
+-- while it is pending, and after it was executed, when money was paid for it.
 CREATE TABLE approvals (
   -- Compared byte by byte, so that ids sort by time.
   id          text COLLATE "C" PRIMARY KEY,
@@ -14,6 +15,7 @@ CREATE TABLE approvals (
   -- Of everything that the owner is shown. It changes when the facts do.
   shown       bytea NOT NULL,
   sealed      bytea NOT NULL,
+  request     bytea,
   status      text NOT NULL DEFAULT 'pending'
               CHECK (status IN ('pending', 'executed', 'denied', 'expired', 'cancelled', 'failed')),
   created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -25,6 +27,7 @@ CREATE TABLE approvals (
   reason      jsonb,
   -- What it gave beyond a budget, in the atomic units of the budget: [{key, id, asset, amount}].
   granted     jsonb,
+  CONSTRAINT approvals_request CHECK ((request IS NULL) = (status NOT IN ('pending', 'executed'))),
   CONSTRAINT approvals_decided CHECK ((status = 'pending') = (decided_at IS NULL)),
   CONSTRAINT approvals_by_owner CHECK (status NOT IN ('executed', 'denied') OR session_id IS NOT NULL)
 );

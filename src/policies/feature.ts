@@ -43,7 +43,12 @@ export const policies: Feature<{
       name: `approval.${end}`,
     })),
   ],
-  sealed: [{ purpose: 'approvals', columns: [{ table: 'approvals', key: ['id'], column: 'sealed' }] }],
+  sealed: [
+    {
+      purpose: 'approvals',
+      columns: ['sealed', 'request'].map((column) => ({ table: 'approvals', key: ['id'], column })),
+    },
+  ],
   settings: defineSettings({
     variables: {
       EURC_RATE: z

@@ -40,7 +40,7 @@ export const dailyCaps = {
   /** With an id that the key never had: what was spent under an id is kept when the budget leaves the policy. */
   budgets: { most: 5_000, named: 'new budgets' },
   /** Questions to the owner, each with an email. */
-  approvals: { most: 500, named: 'approvals' },
+  approvals: { most: 200, named: 'approvals' },
   /** The wallet is created once, but the response is stored for each Idempotency-Key. */
   walletRequests: { most: 500, named: 'requests for a wallet with an Idempotency-Key' },
   /** Orders that the buyer must complete at the shop. No money is held for them. */

@@ -187,7 +187,7 @@ function payRoute(parts: InvoiceRouteParts): Route {
       scope: 'pay',
       params,
       body: payBody,
-      examples,
+      examples: { ...examples, body: { note: 'The invoice of last week.' } },
       idempotent: true,
       returns: { 200: { description: 'The paid invoice', schema: invoiceResponse, example: examplePaid } },
       asks: askedOwner,

@@ -19,9 +19,8 @@ export interface FailureReason {
   readonly detail: string;
 }
 
-/** What is sealed in the row. */
+/** What is sealed in the row, beside the request. */
 interface Kept {
-  readonly request: KeptRequest;
   readonly shown: Shown;
   /** The agent's own words. */
   readonly note: string | null;
@@ -45,6 +44,17 @@ export interface Approval extends Kept {
 
 interface ApprovalRow extends Omit<Approval, keyof Kept> {
   readonly sealed: Buffer;
+}
+
+/** What runs again. Undefined once the approval has ended without a payment. */
+export async function findRequest(
+  db: Queryable,
+  secrets: Secrets,
+  { id }: Pick<Approval, 'id'>,
+): Promise<KeptRequest | undefined> {
+  const { rows } = await db.query<{ request: Buffer | null }>('SELECT request FROM approvals WHERE id = $1', [id]);
+  const sealed = rows[0]?.request;
+  return sealed == null ? undefined : (JSON.parse(secrets.open('approvals', sealed)) as KeptRequest);
 }
 
 /** A pending approval whose time is over has expired, even before the job has noted it. */
@@ -73,7 +83,7 @@ export function isVisibleTo(caller: string): string {
   return `EXISTS (SELECT FROM api_keys c WHERE c.id = ${caller} AND c.account_id = a.account_id AND c.place = ANY (k.path))`;
 }
 
-export function sealKept(secrets: Secrets, kept: Kept): Buffer {
+export function sealKept(secrets: Secrets, kept: Kept | KeptRequest): Buffer {
   return secrets.seal('approvals', JSON.stringify(kept));
 }
 
@@ -96,7 +106,8 @@ export function topicOf(id: string): string {
 export async function endApproval(tx: Transaction, { id, status, ...by }: Ending): Promise<boolean> {
   const inTime = status === 'expired' ? 'expires_at <= clock_timestamp()' : 'expires_at > clock_timestamp()';
   const { rows } = await tx.query<{ accountId: bigint }>(
-    `UPDATE approvals SET status = $2, decided_at = clock_timestamp(), session_id = $3, reason = $4, granted = $5
+    `UPDATE approvals SET status = $2, decided_at = clock_timestamp(), session_id = $3, reason = $4, granted = $5,
+            request = CASE WHEN $2 = 'executed' THEN request END
       WHERE id = $1 AND status = 'pending' AND ${inTime} RETURNING account_id`,
     [
       id,

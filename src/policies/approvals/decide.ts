@@ -6,7 +6,7 @@ import { Problem } from '../../kernel/http/problem.ts';
 import { type RouteAnswer, repeatRequest } from '../../kernel/http/repeat-request.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import { type Approval, endApproval, type FailureReason, sealKept, selectApprovals } from './approval.ts';
+import { type Approval, endApproval, type FailureReason, findRequest, sealKept, selectApprovals } from './approval.ts';
 import { type Decider, Executing, NotExecuted } from './execute.ts';
 import { digestOf, hashOfShown } from './terms.ts';
 
@@ -108,7 +108,7 @@ async function fail({ db }: DecideParts, { id }: Approval, reason: FailureReason
 /** The owner decides about the new facts, which have to be shown first. */
 async function showAgain(
   { db, secrets }: DecideParts,
-  { id, shownHash, request, note }: Approval,
+  { id, shownHash, note }: Approval,
   shown: Approval['shown'],
 ): Promise<void> {
   const { rows } = await db.query<{ place: string }>('SELECT place FROM approvals WHERE id = $1', [id]);
@@ -117,7 +117,7 @@ async function showAgain(
     `UPDATE approvals a SET shown = $3, sealed = $4, digest = CASE WHEN EXISTS (
          SELECT FROM approvals o WHERE o.place = a.place AND o.digest = $5 AND o.status = 'pending') THEN a.digest ELSE $5 END
       WHERE id = $1 AND status = 'pending' AND shown = decode($2, 'hex')`,
-    [id, shownHash, hashOfShown(shown), sealKept(secrets, { request, shown, note }), digest],
+    [id, shownHash, hashOfShown(shown), sealKept(secrets, { shown, note }), digest],
   );
 }
 
@@ -151,13 +151,16 @@ async function findCaller(
 
 /** The payment belongs to the Idempotency-Key of the request, and without one to the approval. */
 async function repeatAs(
-  { routes, secrets }: DecideParts,
-  { id, request }: Approval,
+  { db, routes, secrets }: DecideParts,
+  approval: Approval,
   caller: Caller,
 ): Promise<RouteAnswer> {
+  const request = await findRequest(db, secrets, approval);
+  if (request === undefined) throw new NotExecuted('not_pending');
   const route = routes().find(({ spec }) => spec.id === request.routeId);
   if (route === undefined) throw new Error(`there is no operation ${request.routeId}`);
-  return repeatRequest(route, { ...request, idempotencyKey: request.idempotencyKey ?? id }, caller, secrets);
+  const idempotencyKey = request.idempotencyKey ?? approval.id;
+  return repeatRequest(route, { ...request, idempotencyKey }, caller, secrets);
 }
 
 /** Consents to nothing, so that only the stored answer of an executed payment is found. */

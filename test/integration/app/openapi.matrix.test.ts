@@ -105,6 +105,14 @@ async function newPolicy() {
   return { key, id, apiKey, put };
 }
 
+async function askedApproval() {
+  const { key, apiKey, put } = await newPolicy();
+  await put({ rules: [{ effect: 'ask' }] });
+  const { handle: to } = await service.client.register();
+  const asked = await service.client.post('/agent/transfer', { to, amount: 5, currency: 'USDC' }, apiKey);
+  return { key, apiKey, asked };
+}
+
 async function newInvoice(): Promise<{ id: string; sender: string; payer: string }> {
   const [sender, payer] = [await newKey(), await service.client.register()];
   const { body } = await service.client.post(
@@ -330,6 +338,28 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const unfreeze = (which: string, by: string) =>
       service.client.post(`/account/keys/${which}/unfreeze`, undefined, by);
     return [await unfreeze(id, key), await unfreeze('key_x', key), await unfreeze(id, apiKey)];
+  },
+  async listApprovals() {
+    const { key, apiKey } = await askedApproval();
+    return [
+      await service.client.get('/approvals', key),
+      await service.client.get('/approvals?status=pending', apiKey),
+      await service.client.get('/approvals?status=open', apiKey),
+    ];
+  },
+  async getApproval() {
+    const { apiKey, asked } = await askedApproval();
+    return [
+      await service.client.get(`/approvals/${asked.body.approvalId}`, apiKey),
+      await service.client.get(`/approvals/${asked.body.approvalId}?wait=31`, apiKey),
+      await service.client.get('/approvals/apr_x', apiKey),
+    ];
+  },
+  async cancelApproval() {
+    const { apiKey, asked } = await askedApproval();
+    const cancel = (id: string) => service.client.post(`/approvals/${id}/cancel`, undefined, apiKey);
+    const { approvalId } = asked.body;
+    return [await cancel(approvalId), await cancel(approvalId), await cancel('apr_x')];
   },
   async listSessions() {
     const owner = await service.client.register();
@@ -1030,7 +1060,17 @@ function markedIn(schema: unknown, name = ''): string[] {
 }
 
 /** A shop that decides nothing would hold up the other walks: `orders-cancel.test.ts` shows these. */
-const shownElsewhere = new Set(['cancelOrder 200', 'cancelOrder 202']);
+const shownElsewhere = new Set([
+  'cancelOrder 200',
+  'cancelOrder 202',
+  // `test/integration/policies/approvals.test.ts` asks the owner in every way.
+  ...['createTransfer', 'createCircleTransfer', 'payInvoice', 'withdraw', 'createCrossChainTransfer'].map(withQuestion),
+  ...['executeSwap', 'payForCall'].map(withQuestion),
+]);
+
+function withQuestion(operation: string): string {
+  return `${operation} 202`;
+}
 
 describe('the OpenAPI document', () => {
   test('is valid to a public validator', async () => {
@@ -1133,6 +1173,8 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /account/withdrawal-addresses',
     'GET /account/withdrawal-limits',
     'GET /agents/check',
+    'GET /approvals',
+    'GET /approvals/{id}',
     'GET /circle/balance',
     'GET /circle/buy-sessions',
     'GET /circle/buy-sessions/{id}',
@@ -1169,6 +1211,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
   ],
   pay: [
     'POST /agent/transfer',
+    'POST /approvals/{id}/cancel',
     'POST /circle/buy-session',
     'POST /circle/transfer',
     'POST /cross-chain/transfer',
