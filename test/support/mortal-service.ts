@@ -13,6 +13,7 @@ const connections = '4';
 
 /** The built service in a process of its own, which ends as a power cut would end it. */
 export interface MortalService {
+  readonly url: string;
   readonly client: Client;
   /** The signal that ended it, or its exit code. */
   readonly ended: Promise<string | number | null>;
@@ -53,6 +54,7 @@ export function useMortalServices(
     );
     const ready = new Promise<'ready'>((resolve) => child.stdout.on('data', () => resolve('ready')));
     const service: MortalService = {
+      url: `http://127.0.0.1:${port}`,
       client: createClient(`http://127.0.0.1:${port}`),
       ended,
       async kill() {

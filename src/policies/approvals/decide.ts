@@ -4,7 +4,7 @@ import type { Caller, Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { type RouteAnswer, repeatRequest } from '../../kernel/http/repeat-request.ts';
-import type { Logger } from '../../kernel/log/logger.ts';
+import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { type Approval, endApproval, type FailureReason, findRequest, sealKept, selectApprovals } from './approval.ts';
 import { type Decider, Executing, NotExecuted } from './execute.ts';
@@ -13,7 +13,7 @@ import { digestOf, hashOfShown } from './terms.ts';
 export interface DecideParts {
   readonly db: Database;
   readonly secrets: Secrets;
-  readonly logger: Logger;
+  readonly checkpoint?: Checkpoint;
   /** All routes of the service. */
   readonly routes: () => readonly Route[];
 }
@@ -50,9 +50,12 @@ export async function approve(
   if (approval.shownHash !== shownHash) return { decision: 'changed', changes: [] };
   const { caller, isLive } = await findCaller(parts.db, approval);
   if (!isLive) return fail(parts, approval, keyEnded);
-  const executing = new Executing(parts.db, approval, decider);
+  const { checkpoint = noCheckpoint } = parts;
+  const executing = new Executing({ ...parts, checkpoint }, approval, decider);
+  checkpoint('approval.begun');
   try {
     const answer = await repeatAs(parts, approval, { ...caller, approval: executing });
+    checkpoint('approval.executed');
     return (await isExecuted(parts, approval)) ?? fail(parts, approval, answeredOtherwise(answer));
   } catch (error) {
     return (await isExecuted(parts, approval)) ?? explain(parts, decider, approval, { now: executing.now, error });

@@ -1,6 +1,7 @@
 import { recordAudit } from '../../accounts/audit/record.ts';
 import { holdProvedSession } from '../../accounts/sessions/owner-session.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Authority, Spend } from '../../ledger/posting.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { toText } from '../../money/amount.ts';
@@ -27,22 +28,27 @@ export class NotExecuted extends Error {
   }
 }
 
+interface ExecutingParts {
+  readonly db: Database;
+  readonly checkpoint: Checkpoint;
+}
+
 /** Consents to exactly what the owner was shown, in the commit that executes the approval. */
 export class Executing implements ApprovalCase {
   /** What it would be now, if that is something else. */
   now: { readonly shown: Shown; readonly changes: readonly string[] } | undefined;
-  readonly #db: Database;
+  readonly #parts: ExecutingParts;
   readonly #approval: Approval;
   readonly #decider: Decider;
 
-  constructor(db: Database, approval: Approval, decider: Decider) {
-    this.#db = db;
+  constructor(parts: ExecutingParts, approval: Approval, decider: Decider) {
+    this.#parts = parts;
     this.#approval = approval;
     this.#decider = decider;
   }
 
   async consentTo(judged: JudgedPayment): Promise<Authority> {
-    const terms = await termsOf(this.#db, judged);
+    const terms = await termsOf(this.#parts.db, judged);
     const changes = changesSince(this.#approval.shown.terms, terms, judged.payment.facts?.() ?? []);
     if (changes.length > 0) {
       this.now = { shown: shownOf(terms, judged), changes };
@@ -67,6 +73,7 @@ export class Executing implements ApprovalCase {
     );
     if (rowCount !== 1) throw new NotExecuted('not_pending');
     if ((await describePayee(tx, payment.counterparty)).to !== shown.terms.to) throw new NotExecuted('changed');
+    this.#parts.checkpoint('approval.held');
     const { granted, taken } = within(spends, await listBudgets(tx, caller));
     if (!(await endApproval(tx, { id, status: 'executed', sessionId, granted }))) throw new NotExecuted('not_pending');
     await recordAudit(tx, {
@@ -75,6 +82,7 @@ export class Executing implements ApprovalCase {
       by: { address },
       details: { approval: id, key: keyId, beyond: granted.map((one) => `${one.amount} of ${one.id}`) },
     });
+    this.#parts.checkpoint('approval.settled');
     return taken;
   }
 }

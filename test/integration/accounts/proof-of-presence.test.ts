@@ -15,7 +15,7 @@ import { useService } from '../../support/service.ts';
 const changed: string[] = [];
 let lastSession: OwnerSession | undefined;
 
-/** A page and a form that need a proof, and one outside /app with a parameter in its path. */
+/** A page and a form that need a proof, and one with a parameter in its path. */
 const vault: ListedFeature = {
   name: 'vault',
   pages(app: FastifyInstance, parts: PageParts) {
@@ -37,11 +37,11 @@ const vault: ListedFeature = {
         return '/app/vault';
       };
       shell.form('/app/vault', put, { proof: true });
-      shell.page('/approve/:id', async ({ params, field }) => ({
+      shell.page('/app/sample/:id', async ({ params, field }) => ({
         title: 'Approve',
         body: html`<p>Approve ${params['id']}</p><form method="post">${field}</form>`,
       }));
-      shell.form('/approve/:id', async ({ params }) => `/app/vault?approved=${params['id']}`, { proof: true });
+      shell.form('/app/sample/:id', async ({ params }) => `/app/vault?approved=${params['id']}`, { proof: true });
     });
   },
 };
@@ -106,23 +106,23 @@ describe('a form that needs a proof', () => {
     expect(wasChanged('bronze')).toBe(false);
   });
 
-  it('may have a parameter in its path and lie outside /app', async () => {
+  it('may have a parameter in its path and leads back to it', async () => {
     const { owner, browser } = await signedIn();
     const stranger = openOwnerBrowser(service.url);
-    expect(await stranger.get('/approve/apr_1')).toMatchObject({
+    expect(await stranger.get('/app/sample/apr_1')).toMatchObject({
       status: 303,
-      location: '/sign-in?next=%2Fapprove%2Fapr_1',
+      location: '/sign-in?next=%2Fapp%2Fsample%2Fapr_1',
     });
-    await stranger.get('/sign-in?next=%2Fapprove%2Fapr_1');
-    expect((await stranger.submit('/sign-in', { ...owner })).location).toBe('/approve/apr_1');
-    expect((await browser.get('/approve/apr_1')).text).toContain('<p>Approve apr_1</p>');
-    expect((await browser.get('/approve/%00')).status).toBe(400);
-    expect((await browser.submit('/approve/apr_1')).location).toBe('/app/vault?approved=apr_1');
+    await stranger.get('/sign-in?next=%2Fapp%2Fsample%2Fapr_1');
+    expect((await stranger.submit('/sign-in', { ...owner })).location).toBe('/app/sample/apr_1');
+    expect((await browser.get('/app/sample/apr_1')).text).toContain('<p>Approve apr_1</p>');
+    expect((await browser.get('/app/sample/%00')).status).toBe(400);
+    expect((await browser.submit('/app/sample/apr_1')).location).toBe('/app/vault?approved=apr_1');
     await age(owner.email, '5 minutes');
-    expect((await browser.submit('/approve/apr_1')).location).toBe('/app/confirm?next=%2Fapprove%2Fapr_1');
+    expect((await browser.submit('/app/sample/apr_1')).location).toBe('/app/confirm?next=%2Fapp%2Fsample%2Fapr_1');
     // A browser that does not say where it came from, or came from elsewhere.
-    for (const referer of ['', 'https://evil.example/approve/../x', `${service.url}//evil.example`]) {
-      expect((await browser.submit('/approve/apr_1', {}, { referer })).location, referer).toBe(
+    for (const referer of ['', 'https://evil.example/app/sample/../../x', `${service.url}//evil.example`]) {
+      expect((await browser.submit('/app/sample/apr_1', {}, { referer })).location, referer).toBe(
         '/app/confirm?next=%2Fapp',
       );
     }
@@ -170,7 +170,7 @@ describe('entering the password again', () => {
     for (const next of [
       'https://evil.example',
       '//evil.example',
-      '/approve//evil.example',
+      '/app/sample//evil.example',
       '/api/account',
       '/approve',
     ]) {
