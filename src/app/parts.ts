@@ -1,5 +1,6 @@
 import type { AccountChanges } from '../accounts/account-changes.ts';
 import type { WalletSource } from '../accounts/insert-account.ts';
+import type { KeyIdleness } from '../accounts/keys/key-lifetime.ts';
 import type { Notifier } from '../accounts/messages/notifier.ts';
 import type { Passwords } from '../accounts/passwords/passwords.ts';
 import type { SignInThrottle } from '../accounts/passwords/sign-in-throttle.ts';
@@ -78,7 +79,7 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
 }
 
 /** For a process that serves requests. */
-export interface ServingParts extends Parts {
+export interface ServingParts extends Parts, KeyIdleness {
   readonly once: RunOnce;
   readonly limiter: RateLimiter;
   readonly rateLimits: RateLimits;

@@ -42,6 +42,7 @@ export async function startServing(
   closers.push(() => limiter.close());
   meters?.more.push(limiterMetrics(limiter));
 
+  const { idleMs } = settingsOf(config, accounts);
   const uses = createKeyUses({ db, logger });
   closers.push(() => uses.stop());
   const keyRing = createKeyCache({
@@ -49,7 +50,7 @@ export async function startServing(
     secrets,
     mayRemember: () => accountChanges.connected,
     clock,
-    idleMs: settingsOf(config, accounts).idleMs,
+    idleMs,
     uses,
   });
   const accountChanges = await startAccountChanges({
@@ -86,6 +87,7 @@ export async function startServing(
     stopping: stopping.signal,
     passwords,
     throttle,
+    idleMs,
   };
   const { all: routes, document } = describeRoutes(
     gather(features, config, (feature, settings) => feature.routes?.(parts, settings)),

@@ -61,7 +61,7 @@ async function insertKey(db: Queryable, scope: IdempotencyScope, answer: KeptAns
 }
 
 interface OnceRequest {
-  readonly caller: Caller;
+  readonly caller: Pick<Caller, 'accountId'>;
   readonly idempotency: IdempotencyClaim | undefined;
   /** Set when many requests of this kind may wait for one row: they then leave connections for other requests. */
   readonly kind?: string;

@@ -4,15 +4,19 @@ import type { ExceededBudget, Spend } from '../ledger/posting.ts';
 import { type Amount, amountOf, toDecimalText } from '../money/amount.ts';
 import type { Currency } from '../money/catalogue.ts';
 import { operations } from './consent.ts';
-import type { Budget, Policy } from './policy.ts';
+import type { Budget } from './policy.ts';
 
 /** A budget of a key, or of a key above it, as it is now. */
 export interface BudgetState {
   /** In the ledger. */
   readonly budget: bigint;
   readonly key: string;
+  /** Of the key. */
+  readonly place: string;
   readonly id: string;
   readonly window: Budget['window'];
+  /** As the policy has it. */
+  readonly stated: Budget | undefined;
   readonly operations: readonly (typeof operations)[number][];
   readonly onExceed: 'deny' | 'ask';
   readonly limit: Amount;
@@ -26,6 +30,7 @@ export interface BudgetState {
 interface StateRow {
   readonly id: bigint;
   readonly key: string;
+  readonly place: string;
   readonly name: string;
   readonly currency: number;
   readonly span: Budget['window'];
@@ -35,7 +40,7 @@ interface StateRow {
   readonly remaining: bigint;
   readonly resetsAt: Date | null;
   readonly returnsAt: Date | null;
-  readonly policy: Policy | null;
+  readonly stated: Budget | null;
 }
 
 /** Own budgets first, then upward. */
@@ -43,23 +48,34 @@ export async function listBudgets(
   db: Queryable,
   { accountId, keyId }: { readonly accountId: bigint; readonly keyId: string },
 ): Promise<BudgetState[]> {
+  return readStates(db, 'SELECT path FROM api_keys WHERE id = $1 AND account_id = $2', [keyId, accountId]);
+}
+
+/** Of the keys at these places. */
+export async function listBudgetsAt(db: Queryable, places: readonly string[]): Promise<BudgetState[]> {
+  return readStates(db, 'SELECT $1::text[]', [places]);
+}
+
+async function readStates(db: Queryable, places: string, values: readonly unknown[]): Promise<BudgetState[]> {
   const { rows } = await db.query<StateRow>(
-    `SELECT b.id, ledger.key_at(b.place) AS key, b.name, b.currency, b.span, b.on_exceed, b.most, b.spent, b.remaining,
-            b.resets_at, b.returns_at, kp.policy
-       FROM api_keys k
-       CROSS JOIN LATERAL ledger.budget_states(k.path) b
-       LEFT JOIN key_policies kp ON kp.place = b.place
-      WHERE k.id = $1 AND k.account_id = $2 ORDER BY array_position(k.path, b.place) DESC, b.name COLLATE "C"`,
-    [keyId, accountId],
+    `SELECT b.id, ledger.key_at(b.place) AS key, b.place, b.name, b.currency, b.span, b.on_exceed, b.most, b.spent, b.remaining,
+            b.resets_at, b.returns_at,
+            (SELECT s.budget FROM key_policies kp CROSS JOIN LATERAL jsonb_array_elements(kp.policy -> 'budgets') s (budget)
+              WHERE kp.place = b.place AND s.budget ->> 'id' = b.name) AS stated
+       FROM (${places}) k (path) CROSS JOIN LATERAL ledger.budget_states(k.path) b
+      ORDER BY array_position(k.path, b.place) DESC, b.name COLLATE "C"`,
+    values,
   );
-  return rows.map(({ id, key, name, span, onExceed, resetsAt, returnsAt, policy, ...row }) => {
+  return rows.map(({ id, key, place, name, span, onExceed, resetsAt, returnsAt, stated, ...row }) => {
     const currency = assetByCode(row.currency) as Currency;
     return {
       budget: id,
       key,
+      place,
       id: name,
       window: span,
-      operations: policy?.budgets.find((one) => one.id === name)?.operations ?? operations,
+      stated: stated ?? undefined,
+      operations: stated?.operations ?? operations,
       onExceed,
       limit: amountOf(currency, row.most),
       spent: amountOf(currency, row.spent),

@@ -1,15 +1,14 @@
+import { type Actor, admit } from '../accounts/actor.ts';
 import { recordAudit } from '../accounts/audit/record.ts';
-import { requireUnfrozen } from '../accounts/keys/place.ts';
 import { raiseStamp } from '../accounts/keys/stamp.ts';
 import { mailOwner } from '../accounts/mail-owner.ts';
 import { countToday } from '../kernel/daily-caps/count-today.ts';
 import type { Transaction } from '../kernel/db/database.ts';
-import type { Caller } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
 import { assetCode } from '../ledger/account-id.ts';
 import { recordEvent } from '../ledger/events.ts';
-import { lockOwner, requireLiveKey } from '../ledger/require-live-key.ts';
+import { lockOwner } from '../ledger/require-live-key.ts';
 import { amountFromNumber } from '../money/parse-amount.ts';
 import { policyErrors } from './errors.ts';
 import { findPlace, type PolicyPlace, requireAncestor } from './find-policy.ts';
@@ -17,11 +16,11 @@ import { type Budget, type Policy, versionOf } from './policy.ts';
 import { isWider } from './widened.ts';
 
 export interface PolicyChange {
-  readonly caller: Caller;
-  readonly ip: string;
+  readonly actor: Actor;
   /** The key whose policy changes. */
   readonly key: string;
-  readonly ifMatch: string | undefined;
+  /** The policy that the actor knows. Null if that is none, and undefined to replace any. */
+  readonly ifMatch: string | null | undefined;
 }
 
 /** Replaces the policy of a key and the budgets in the ledger, in one commit. Returns the new version. */
@@ -34,9 +33,9 @@ export async function setPolicy(
   const version = versionOf(policy);
   const found = await beginChange(tx, change);
   if (found.version === version) return version;
-  const { accountId } = change.caller;
-  await countToday(tx, change.caller, 'policies');
-  await countNewBudgets(tx, change.caller, found.place, policy.budgets);
+  const { accountId } = change.actor;
+  await countToday(tx, change.actor, 'policies');
+  await countNewBudgets(tx, change.actor, found.place, policy.budgets);
   await raiseStamp(tx, accountId);
   await tx.query(
     `INSERT INTO key_policies (place, account_id, policy, version) VALUES ($1, $2, $3, $4)
@@ -52,26 +51,26 @@ export async function setPolicy(
 export async function removePolicy(tx: Transaction, secrets: Secrets, change: PolicyChange): Promise<void> {
   const { place, policy } = await beginChange(tx, change);
   if (policy === null) throw policyErrors.policy_not_found();
-  await raiseStamp(tx, change.caller.accountId);
+  const { accountId } = change.actor;
+  await raiseStamp(tx, accountId);
   await tx.query('DELETE FROM key_policies WHERE place = $1', [place]);
-  await writeBudgets(tx, { accountId: change.caller.accountId, place }, []);
+  await writeBudgets(tx, { accountId, place }, []);
   await announce(tx, secrets, change, { before: policy, after: undefined, version: null });
 }
 
-/** Keeps out payments until the commit, and refuses a caller that may not change this policy or that knows an older one. */
-async function beginChange(tx: Transaction, { caller, key, ifMatch }: PolicyChange): Promise<PolicyPlace> {
-  await lockOwner(tx, caller.accountId);
-  await requireLiveKey(tx, caller);
-  await requireUnfrozen(tx, caller);
-  const found = await findPlace(tx, caller, key);
+/** Keeps out payments until the commit, and refuses an actor that may not change this policy or that knows an older one. */
+async function beginChange(tx: Transaction, { actor, key, ifMatch }: PolicyChange): Promise<PolicyPlace> {
+  await lockOwner(tx, actor.accountId);
+  await admit(tx, actor);
+  const found = await findPlace(tx, actor, key);
   requireAncestor(found);
   if (ifMatch !== undefined && !matches(ifMatch, found.version)) throw policyErrors.policy_changed();
   return found;
 }
 
 /** RFC 9110: a list of strong tags, or `*` for any policy at all. The version without quotes means the same. */
-function matches(ifMatch: string, version: string | null): boolean {
-  if (version === null) return false;
+function matches(ifMatch: string | null, version: string | null): boolean {
+  if (ifMatch === null || version === null) return ifMatch === version;
   const tags = ifMatch.split(',').map((tag) => tag.trim());
   return ['*', version, `"${version}"`].some((tag) => tags.includes(tag));
 }
@@ -107,7 +106,7 @@ const mostIds = 100;
 
 async function countNewBudgets(
   tx: Transaction,
-  caller: Caller,
+  actor: Actor,
   place: string,
   budgets: readonly Budget[],
 ): Promise<void> {
@@ -118,7 +117,7 @@ async function countNewBudgets(
     const message = `would give the key more than ${mostIds} different ids of budgets since it exists: use earlier ids again`;
     throw httpErrors.invalid_request(`budgets ${message}.`, { errors: [{ path: 'budgets', message }] });
   }
-  await countToday(tx, caller, 'budgets', added);
+  await countToday(tx, actor, 'budgets', added);
 }
 
 /** A lower limit may be reached by what was spent before. */
@@ -153,21 +152,24 @@ interface Changed {
 async function announce(
   tx: Transaction,
   secrets: Secrets,
-  { caller: { accountId, keyId }, ip, key }: PolicyChange,
+  { actor, key }: PolicyChange,
   { before, after, version }: Changed,
 ): Promise<void> {
   const widened = isWider(before, after);
+  const { accountId } = actor;
+  const byKey = 'keyId' in actor ? actor.keyId : null;
   await recordAudit(tx, {
     accountId,
     action: widened ? 'policy.widened' : 'policy.changed',
-    by: { keyId, address: ip },
+    by: actor,
     details: { key, version, rules: after?.rules?.length ?? null, budgets: after?.budgets.map(({ id }) => id) ?? [] },
   });
-  await recordEvent(tx, { accountId, type: 'policy.changed', data: { key, version, widened, byKey: keyId } });
+  await recordEvent(tx, { accountId, type: 'policy.changed', data: { key, version, widened, byKey } });
   if (!widened) return;
   const what = after === undefined ? 'removed the policy' : 'changed the policy';
+  const who = byKey === null ? 'by the owner on the website' : `with the key ${byKey}`;
   await mailOwner(tx, secrets, accountId, {
     subject: 'An API key of your account may now spend more',
-    text: `A request from ${ip} with the key ${keyId} ${what} of the API key ${key}. The key may now make payments that were refused before.`,
+    text: `A request from ${actor.address} ${who} ${what} of the API key ${key}. The key may now make payments that were refused before.`,
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AccountChanges } from '../accounts/account-changes.ts';
+import { keyActor } from '../accounts/actor.ts';
 import { accountErrors } from '../accounts/errors.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import type { Database } from '../kernel/db/database.ts';
@@ -82,7 +83,7 @@ function setRoute({ db, secrets, accountChanges }: PolicyParts): Route {
       tag,
       summary: 'Set the policy of a key',
       description:
-        'Replaces the rules and budgets of a key. A payment needs the consent of the calling key and of every key above it, and is counted by all their budgets, so a policy also limits the keys below. Only a key above it, with the scope `manage`, can set the policy of a key. With the header `If-Match` and the `version` of a policy in quotes, a policy that has changed since is left as it is. A key can have at most 100 different budget ids since it exists, because what was spent is kept under an id when its budget leaves the policy. Takes effect for every payment after the response. You receive an email when the new policy may allow more than the old one.',
+        'Replaces the rules and budgets of a key. A payment needs the consent of the calling key and of every key above it, and is counted by all their budgets, so a policy also limits the keys below. Only a key above it, with the scope `manage`, can set the policy of a key; the owner can set that of every key on the page `/app/keys`. With the header `If-Match` and the `version` of a policy in quotes, a policy that has changed since is left as it is. A key can have at most 100 different budget ids since it exists, because what was spent is kept under an id when its budget leaves the policy. Takes effect for every payment after the response. You receive an email when the new policy may allow more than the old one.',
       auth: 'key',
       scope: 'manage',
       params,
@@ -103,7 +104,7 @@ function setRoute({ db, secrets, accountChanges }: PolicyParts): Route {
       const policy = toPolicy(body);
       const zone = await findUnknownZone(db, zonesOf(policy));
       if (zone !== undefined) throw unknownZone(zone);
-      const change = { caller, ip, key: id, ifMatch: header('if-match') };
+      const change = { actor: keyActor(caller, ip), key: id, ifMatch: header('if-match') };
       const version = await accountChanges.everywhere(caller.accountId, (tx) => setPolicy(tx, secrets, change, policy));
       return show(id, { policy, version });
     },
@@ -162,7 +163,7 @@ function deleteRoute({ secrets, accountChanges }: PolicyParts): Route {
       ],
     },
     async ({ caller, params: { id }, ip, header }) => {
-      const change = { caller, ip, key: id, ifMatch: header('if-match') };
+      const change = { actor: keyActor(caller, ip), key: id, ifMatch: header('if-match') };
       await accountChanges.everywhere(caller.accountId, (tx) => removePolicy(tx, secrets, change));
       return ok({ id, deleted: true as const });
     },

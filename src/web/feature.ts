@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import type { AccountChanges } from '../accounts/account-changes.ts';
+import { keysEnded } from '../accounts/keys/on-keys-ended.ts';
 import { createFailureRecorder } from '../accounts/passwords/require-password.ts';
 import type { Feature } from '../kernel/feature.ts';
+import type { GatherHook } from '../kernel/hook.ts';
 import type { RateLimiter } from '../kernel/rate-limit/limiter.ts';
 import { findPageView } from '../payments/invoices/invoice.ts';
 import { agentToken } from '../shopping/search/agent.ts';
@@ -24,9 +27,11 @@ interface SandboxPages {
 interface WebParts
   extends PageParts,
     Omit<BuyPageParts, 'context'>,
-    Omit<AppPageParts, 'context' | 'noteFailure'>,
+    Omit<AppPageParts, 'context' | 'noteFailure' | 'changes' | 'onKeysEnded'>,
     Pick<PreviewPageParts, 'shops'> {
   readonly limiter: RateLimiter;
+  readonly accountChanges: AccountChanges;
+  readonly gatherHook: GatherHook;
   /** Undefined in live mode. */
   readonly sandbox: SandboxPages | undefined;
 }
@@ -40,7 +45,13 @@ export const web: Feature<{ pages: WebParts }> = {
     addPreviewPage(app, { ...parts, context, linkFor: (url) => sandbox?.linkFor(url) ?? url });
     addBuyPages(app, { ...parts, context });
     if (sandbox?.onRamp !== undefined) addOnRampPage(app, context, sandbox.onRamp);
-    addAppPages(app, { ...parts, context, noteFailure: createFailureRecorder(parts) });
+    addAppPages(app, {
+      ...parts,
+      context,
+      noteFailure: createFailureRecorder(parts),
+      changes: parts.accountChanges,
+      onKeysEnded: parts.gatherHook(keysEnded),
+    });
     addBotPage(app, context);
     addResetPage(app, context);
   },
@@ -92,7 +103,7 @@ function resetPage(context: PageContext): Html {
       title: 'Set a new password',
       description: 'Set a new password for your account.',
       name: 'reset',
-      styles: ['reset.css'],
+      styles: ['forms.css', 'reset.css'],
       scripts: ['reset.js'],
       unlisted: true,
       plain: true,

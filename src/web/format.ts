@@ -15,6 +15,10 @@ export function dateTimeText(date: Date): Html {
   return html`<time datetime="${iso}">${day.format(date)}, ${iso.slice(11, 16)} UTC</time>`;
 }
 
+export function dayText(date: Date): Html {
+  return html`<time datetime="${date.toISOString()}">${day.format(date)}</time>`;
+}
+
 /** For a moment of the current day. */
 export function timeOfDay(date: Date): Html {
   const iso = date.toISOString();

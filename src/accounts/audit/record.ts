@@ -35,7 +35,8 @@ export const auditActions = {
   'session.started': 'The owner signed in on the website with the password.',
   'session.proved': 'The owner entered the password again on the website, in order to change or approve something.',
   'session.ended': 'The owner signed out, or a session was ended. `sessions` is how many.',
-  'key.created': 'A key was created by another key, or by the operator for an account without an email.',
+  'key.created':
+    'A key was created by another key, by the owner on the website, or by the operator for an account without an email.',
   'key.rotated': 'A key was replaced by a new one with the same name, scopes and expiry.',
   'key.revoked': 'A key was revoked, and the keys below it, if it had any.',
   'key.frozen': 'A key was frozen, and with it the keys below it: they can read but not pay.',
@@ -83,6 +84,8 @@ export type AuditAction = keyof typeof auditActions;
 /** Who did it, and from which address. Empty for the service itself. */
 export interface AuditActor {
   readonly keyId?: string | undefined;
+  /** The id of the owner's session on the pages. It becomes a detail of the entry. */
+  readonly session?: string | undefined;
   /** The operator's system user name. */
   readonly operator?: string | undefined;
   readonly address?: string | undefined;
@@ -109,10 +112,11 @@ export async function recordAudit(
   tx: Queryable,
   { accountId, action, by, details = {}, note }: AuditEntry,
 ): Promise<void> {
+  const stored = by.session === undefined ? details : { ...details, session: by.session };
   await tx.query(
     `INSERT INTO audit_log (id, account_id, action, key_id, operator, address, details, note)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [newId('aud'), accountId, action, by.keyId, by.operator, by.address, JSON.stringify(details), note],
+    [newId('aud'), accountId, action, by.keyId, by.operator, by.address, JSON.stringify(stored), note],
   );
 }
 

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
+import { keyActor } from '../actor.ts';
 import { accountErrors } from '../errors.ts';
 import type { AccountParts } from '../parts.ts';
 import { freezeKey, unfreezeKey } from './freeze-key.ts';
 import { exampleListed } from './shown-key.ts';
-import { wakeSagasOfFrozen } from './wake-frozen.ts';
 
 const params = z.strictObject({ id: idParameter });
 const examples = { params: { id: exampleListed.id } };
@@ -15,7 +15,7 @@ export function freezeRoutes(parts: AccountParts): Route[] {
   return [freezeRoute(parts), unfreezeRoute(parts)];
 }
 
-function freezeRoute({ changes, db, sagas, logger }: AccountParts): Route {
+function freezeRoute(parts: AccountParts): Route {
   return defineRoute(
     {
       id: 'freezeKey',
@@ -39,11 +39,7 @@ function freezeRoute({ changes, db, sagas, logger }: AccountParts): Route {
       errors: [accountErrors.key_not_found, accountErrors.key_frozen],
     },
     async ({ caller, params: { id }, ip }) => {
-      await changes.everywhere(caller.accountId, (tx) => freezeKey(tx, { caller, ip, key: id }));
-      // The key is frozen whether this succeeds or not. A saga that is not woken stops when it looks next.
-      await wakeSagasOfFrozen(db, sagas, { accountId: caller.accountId, key: id }).catch((err: unknown) =>
-        logger.warn({ err, key: id }, 'could not wake the open operations of a frozen key'),
-      );
+      await freezeKey(parts, { actor: keyActor(caller, ip), key: id });
       return ok({ id, frozen: true });
     },
   );
@@ -58,7 +54,7 @@ function unfreezeRoute(parts: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Unfreeze a key',
       description:
-        'Ends a freeze. Only a key above the frozen one in the tree can do this, with the scope `manage` and not frozen itself. No key is above a root, so another root can unfreeze it: sign in to get one. Keys further down that were frozen on their own stay frozen. You receive an email. Unfreezing a key that is not frozen changes nothing.',
+        'Ends a freeze. Only a key above the frozen one in the tree can do this, with the scope `manage` and not frozen itself. No key is above a root, so another root without a policy can unfreeze it: sign in to get one. The owner can do it on the page `/app/keys`. Keys further down that were frozen on their own stay frozen. You receive an email. Unfreezing a key that is not frozen changes nothing.',
       auth: 'key',
       scope: 'manage',
       params,
@@ -81,9 +77,7 @@ function unfreezeRoute(parts: AccountParts): Route {
       ],
     },
     async ({ caller, params: { id }, ip }) => {
-      const unfreeze = { caller, ip, key: id };
-      const frozen = await parts.changes.everywhere(caller.accountId, (tx) => unfreezeKey(tx, parts, unfreeze));
-      return ok({ id, frozen });
+      return ok({ id, frozen: await unfreezeKey(parts, { actor: keyActor(caller, ip), key: id }) });
     },
   );
 }

@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import { type Caller, created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
+import { created, defineRoute, ok, type Route, scopes } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
+import { keyActor } from '../actor.ts';
 import { accountErrors } from '../errors.ts';
 import { exampleKey, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
 import { freezeRoutes } from './freeze-routes.ts';
 import { makeKey } from './make-key.ts';
 import { requireUnfrozen } from './place.ts';
-import { revokeAllKeys, revokeKey, revokeMostKeys } from './revoke-keys.ts';
+import { revokeAllKeys, revokeKeyEverywhere, revokeMostKeys } from './revoke-keys.ts';
 import { rotateRoute } from './rotate-route.ts';
 import { describeKey, describeNewKey, exampleListed, key, listLiveKeys, scope } from './shown-key.ts';
 
@@ -106,29 +107,11 @@ function makeRoute(parts: AccountParts): Route {
     },
     async ({ caller, body: { name, scopes: wanted, expiresAt, parent }, ip }) => {
       const chosen = wanted && scopes.filter((one) => wanted.includes(one));
-      const wish = { caller, ip, name, scopes: chosen, expiresAt, parent };
+      const wish = { actor: keyActor(caller, ip), name, scopes: chosen, expiresAt, parent };
       const made = await parts.db.transaction((tx) => makeKey(tx, parts, wish));
       return created(describeNewKey(made, { ...parts, keyId: caller.keyId }));
     },
   );
-}
-
-interface Revocation {
-  readonly caller: Caller;
-  readonly ip: string;
-  readonly key: string;
-  readonly endWebhooks: boolean | undefined;
-}
-
-/** Returns the webhooks of the key and the keys below it. A frozen key can revoke itself, and no other. */
-function revokeEverywhere(parts: AccountParts, { caller, ip, key, endWebhooks }: Revocation) {
-  const { accountId, keyId } = caller;
-  const webhooks = endWebhooks ? 'end' : 'keep';
-  return parts.changes.everywhere(accountId, async (tx) => {
-    await lockOwner(tx, accountId);
-    if (key !== keyId) await requireUnfrozen(tx, caller);
-    return revokeKey(tx, parts, { accountId, key, webhooks, by: { keyId, address: ip } });
-  });
 }
 
 const revokedSchema = z.object({ revoked: z.literal(true), webhooks: keyWebhooks });
@@ -163,8 +146,9 @@ function endRoute(parts: AccountParts): Route {
       errors: [accountErrors.key_not_found, accountErrors.key_frozen],
     },
     async ({ caller, params: { id }, query, ip }) => {
-      const endWebhooks = query.endWebhooks === 'true';
-      return ok({ id, revoked: true, webhooks: await revokeEverywhere(parts, { caller, ip, key: id, endWebhooks }) });
+      const asked = query.endWebhooks === 'true' ? 'end' : 'keep';
+      const webhooks = await revokeKeyEverywhere(parts, { actor: keyActor(caller, ip), key: id, webhooks: asked });
+      return ok({ id, revoked: true, webhooks });
     },
   );
 }
@@ -233,7 +217,9 @@ function endOwnRoute(parts: AccountParts): Route {
       },
     },
     async ({ caller, body, ip }) => {
-      const webhooks = await revokeEverywhere(parts, { caller, ip, key: caller.keyId, endWebhooks: body?.endWebhooks });
+      const asked = body?.endWebhooks === true ? 'end' : 'keep';
+      const actor = keyActor(caller, ip);
+      const webhooks = await revokeKeyEverywhere(parts, { actor, key: caller.keyId, webhooks: asked });
       return ok({ revoked: true, webhooks });
     },
   );

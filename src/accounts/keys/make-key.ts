@@ -1,20 +1,20 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
-import { scopes as allScopes, type Caller, type Scope } from '../../kernel/http/define-route.ts';
+import { scopes as allScopes, type Scope } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { scopeRequired } from '../../kernel/http/require-scope.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
-import { requireLiveKey } from '../../ledger/require-live-key.ts';
 import { recordKeyCreated } from '../account-events.ts';
+import { type Actor, admit } from '../actor.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import { mailOwner } from '../mail-owner.ts';
 import type { AccountParts } from '../parts.ts';
 import { newApiKey } from './api-key.ts';
 import { isWorking, workingTimes } from './key-lifetime.ts';
-import { isAbove, isKeyFrozen, type PlacedKey, parentOfKey, placedKeyColumns, requireUnfrozen } from './place.ts';
+import { isAbove, isKeyFrozen, type PlacedKey, parentOfKey, placedKeyColumns } from './place.ts';
 import type { IssuedKey } from './shown-key.ts';
 
 /** The root is on the first level. */
@@ -56,10 +56,9 @@ export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): 
 }
 
 interface KeyWish {
-  readonly caller: Caller;
-  readonly ip: string;
+  readonly actor: Actor;
   readonly name: string;
-  /** The calling key or a key below it. Defaults to the calling key. */
+  /** The calling key, which is the default, or a key below it. For the owner any key, and a root by default. */
   readonly parent: string | undefined;
   /** Defaults to the scopes of the parent. */
   readonly scopes: readonly Scope[] | undefined;
@@ -67,54 +66,60 @@ interface KeyWish {
   readonly expiresAt: Date | undefined;
 }
 
+type KeyMakerParts = Pick<AccountParts, 'secrets' | 'clock' | 'idleMs'>;
+
 /**
  * Creates a key below the parent, with no more scopes and no later expiry than the parent and the calling key. The owner's
  * row is locked, so the parent cannot be revoked and no other key can be created meanwhile.
  */
-export async function makeKey(tx: Transaction, parts: AccountParts, wish: KeyWish): Promise<IssuedKey> {
+export async function makeKey(tx: Transaction, parts: KeyMakerParts, wish: KeyWish): Promise<IssuedKey> {
   const { secrets, clock } = parts;
-  const { caller, ip, name } = wish;
-  const { accountId, keyId } = caller;
-  await requireLiveKey(tx, caller);
-  const maker = await requireUnfrozen(tx, caller);
+  const { actor, name } = wish;
+  const { accountId, address } = actor;
+  const maker = await admit(tx, actor);
   const parent = await findParent(tx, parts, { accountId, maker, id: wish.parent });
-  const scopes = wish.scopes ?? parent.scopes;
-  requireScopes(maker, scopes);
-  requireScopesOfParent(parent, scopes);
+  const scopes = wish.scopes ?? parent?.scopes ?? allScopes;
+  if (maker !== undefined) requireScopes(maker, scopes);
+  if (parent !== undefined) requireScopesOfParent(parent, scopes);
   const expiresAt = expiryWithin({ maker, parent }, wish.expiresAt, clock);
-  if (parent.path.length >= mostLevels) throw accountErrors.key_tree_too_deep();
+  if (parent !== undefined && parent.path.length >= mostLevels) throw accountErrors.key_tree_too_deep();
   await refuseTooMany(tx, parts, accountId);
 
-  await countToday(tx, caller, 'keys');
-  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt, parent });
+  await countToday(tx, actor, 'keys');
+  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt, ...(parent && { parent }) });
   const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null, parent: key.parent };
-  await recordAudit(tx, { accountId, action: 'key.created', by: { keyId, address: ip }, details });
-  if (scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, newKeyNotice(key, ip));
+  await recordAudit(tx, { accountId, action: 'key.created', by: actor, details });
+  if (scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, newKeyNotice(key, address));
   return key;
 }
 
 interface ParentWish {
   readonly accountId: bigint;
-  readonly maker: PlacedKey;
+  /** Undefined for the owner. */
+  readonly maker: PlacedKey | undefined;
   readonly id: string | undefined;
 }
 
-/** A working key at the place of the calling key or below it. */
-async function findParent(tx: Transaction, parts: AccountParts, { accountId, maker, id }: ParentWish) {
-  if (id === undefined || id === maker.id) return maker;
+/** A working key at the place of the calling key or below it. Undefined for a new root, which only the owner creates. */
+async function findParent(tx: Transaction, parts: KeyMakerParts, { accountId, maker, id }: ParentWish) {
+  if (id === undefined || id === maker?.id) return maker;
   const { rows } = await tx.query<PlacedKey>(
     `SELECT ${placedKeyColumns} FROM api_keys k
       WHERE k.id = $1 AND k.account_id = $2 AND ${isWorking('k', '$3', '$4')}`,
     [id, accountId, ...workingTimes(parts)],
   );
   const [parent] = rows;
+  if (maker === undefined) {
+    if (parent !== undefined) return parent;
+    throw accountErrors.key_not_found('The key above the new one no longer works. Choose another one.');
+  }
   if (parent !== undefined && (parent.place === maker.place || isAbove(maker, parent))) return parent;
   throw accountErrors.key_not_found(
     'The parent must be the calling key or a working key below it. GET /account/keys lists your keys.',
   );
 }
 
-async function refuseTooMany(tx: Transaction, parts: AccountParts, accountId: bigint): Promise<void> {
+async function refuseTooMany(tx: Transaction, parts: KeyMakerParts, accountId: bigint): Promise<void> {
   const { rowCount } = await tx.query(
     `SELECT FROM api_keys k WHERE k.account_id = $1 AND ${isWorking('k', '$2', '$3')} LIMIT ${mostKeys}`,
     [accountId, ...workingTimes(parts)],
@@ -138,13 +143,14 @@ function requireScopesOfParent(parent: PlacedKey, scopes: readonly Scope[]): voi
 }
 
 interface Limits {
-  readonly maker: PlacedKey;
-  readonly parent: PlacedKey;
+  readonly maker: PlacedKey | undefined;
+  readonly parent: PlacedKey | undefined;
 }
 
 function expiryWithin({ maker, parent }: Limits, wished: Date | undefined, clock: Clock): Date | null {
-  const isParentFirst = parent.expiresAt !== null && (maker.expiresAt === null || parent.expiresAt < maker.expiresAt);
-  const most = isParentFirst ? parent.expiresAt : maker.expiresAt;
+  const [makerEnd, parentEnd] = [maker?.expiresAt ?? null, parent?.expiresAt ?? null];
+  const isParentFirst = parentEnd !== null && (makerEnd === null || parentEnd < makerEnd);
+  const most = isParentFirst ? parentEnd : makerEnd;
   if (wished === undefined) return most;
   if (wished.getTime() <= clock.now() || wished.getUTCFullYear() > 9_999) {
     const message = 'must be in the future and before the year 10000';

@@ -14,6 +14,8 @@ export interface PlacedKey {
   readonly path: readonly string[];
   /** Whether this key or a key above it is frozen. */
   readonly isFrozen: boolean;
+  /** Whether this key or a key above it has a policy. */
+  readonly isLimited: boolean;
 }
 
 /** SQL for the key `k`: the newest unrevoked key of the place above. Null for a root. */
@@ -23,7 +25,8 @@ export const parentOfKey = `(SELECT max(p.id) FROM api_keys p
 /** SQL for the key `k`. */
 export const isKeyFrozen = 'EXISTS (SELECT FROM frozen_places f WHERE f.place = ANY (k.path))';
 
-export const placedKeyColumns = `k.id, k.name, k.last4, k.scopes, k.expires_at, k.place, k.path, ${isKeyFrozen} AS is_frozen`;
+export const placedKeyColumns = `k.id, k.name, k.last4, k.scopes, k.expires_at, k.place, k.path, ${isKeyFrozen} AS is_frozen,
+  EXISTS (SELECT FROM key_policies p WHERE p.place = ANY (k.path)) AS is_limited`;
 
 interface OwnedKey {
   readonly accountId: bigint;
@@ -56,4 +59,9 @@ export function isAbove(upper: Place, lower: Place): boolean {
 
 export function isRoot({ path }: Place): boolean {
   return path.length === 1;
+}
+
+/** A root comes from a sign-in with the password. One that the owner has limited speaks for itself alone. */
+export function speaksForOwner(key: Place & Pick<PlacedKey, 'isLimited'>): boolean {
+  return isRoot(key) && !key.isLimited;
 }

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { recordKeysRevoked } from '../account-events.ts';
+import { type Actor, admit } from '../actor.ts';
 import { type AuditActor, recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import type { AccountParts } from '../parts.ts';
@@ -55,6 +56,24 @@ export interface KeyRevocation extends Omit<EndedKeys, 'keys'> {
 }
 
 type RevocationParts = Pick<AccountParts, 'onKeysEnded' | 'clock' | 'idleMs'>;
+
+interface AskedRevocation extends Pick<KeyRevocation, 'key' | 'webhooks'> {
+  readonly actor: Actor;
+}
+
+/** Returns the webhooks of the key and the keys below it. A frozen key can revoke itself, and no other. */
+export function revokeKeyEverywhere(
+  parts: RevocationParts & Pick<AccountParts, 'changes'>,
+  { actor, key, webhooks }: AskedRevocation,
+): Promise<WebhookOfKey[]> {
+  const { accountId } = actor;
+  return parts.changes.everywhere(accountId, async (tx) => {
+    await lockOwner(tx, accountId);
+    const isItself = 'keyId' in actor && actor.keyId === key;
+    if (!isItself) await admit(tx, actor);
+    return revokeKey(tx, parts, { accountId, key, webhooks, by: actor });
+  });
+}
 
 /**
  * Revokes a key and all keys below it, unless another working key holds its place: during the overlap of a rotation, only

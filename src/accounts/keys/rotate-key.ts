@@ -8,7 +8,7 @@ import { mailOwner } from '../mail-owner.ts';
 import type { AccountParts } from '../parts.ts';
 import { endOfKey } from './key-lifetime.ts';
 import { issueKey, requireScopes } from './make-key.ts';
-import { isAbove, isRoot, type PlacedKey, requireUnfrozen } from './place.ts';
+import { isAbove, isRoot, type PlacedKey, requireUnfrozen, speaksForOwner } from './place.ts';
 import { revokeKey } from './revoke-keys.ts';
 import type { IssuedKey, ListedKey } from './shown-key.ts';
 
@@ -86,13 +86,13 @@ function refuseEnded(old: OldKey, { clock, idleMs }: AccountParts): void {
 /**
  * The expiry of the new key: that of the old one before any rotation shortened it. Throws when another key calls and
  * has fewer scopes, is not above it, or ends earlier. Whoever rotates a key holds its place, so a key that could rotate its
- * parent would escape its own policy. Roots may rotate one another.
+ * parent would escape its own policy. Roots without a policy may rotate other roots.
  */
 function lifeWithin(caller: PlacedKey, old: OldKey): Date | null {
   const life = old.rotatedTo === null ? old.expiresAt : old.successorExpiresAt;
   if (old.id === caller.id) return life;
   requireScopes(caller, old.scopes);
-  const isWithinReach = caller.place === old.place || isAbove(caller, old) || (isRoot(caller) && isRoot(old));
+  const isWithinReach = caller.place === old.place || isAbove(caller, old) || (speaksForOwner(caller) && isRoot(old));
   if (!isWithinReach) throw accountErrors.not_an_ancestor('A key can only rotate itself and the keys below it.');
   if (caller.expiresAt !== null && (life === null || life > caller.expiresAt)) {
     throw accountErrors.key_outlives_maker(

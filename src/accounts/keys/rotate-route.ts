@@ -32,7 +32,7 @@ export function rotateRoute(parts: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Rotate a key',
       description:
-        'Creates a new key with the same name, scopes and expiry. It takes the place of the old key in the tree, with its policy, what it has spent, and the keys below it. The old key keeps working for `overlapSeconds`, one hour by default, but never past its own expiry. A key with the scope `manage` can rotate itself and keys below it with no more scopes and no later expiry than its own; a root can also rotate other roots. Webhooks of the old key move to the new one. The new key is shown only once: if the response is lost, find its id in `rotatedTo` of the old key, revoke it, and rotate the old key again before the overlap ends. You receive an email when a key with the scope `withdraw` is rotated.',
+        'Creates a new key with the same name, scopes and expiry. It takes the place of the old key in the tree, with its policy, what it has spent, and the keys below it. The old key keeps working for `overlapSeconds`, one hour by default, but never past its own expiry. A key with the scope `manage` can rotate itself and keys below it with no more scopes and no later expiry than its own; a root without a policy can also rotate other roots. Webhooks of the old key move to the new one. The new key is shown only once: if the response is lost, find its id in `rotatedTo` of the old key, revoke it, and rotate the old key again before the overlap ends. You receive an email when a key with the scope `withdraw` is rotated.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: z.string().max(64) }),

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Caller } from '../../kernel/http/define-route.ts';
+import { defineErrors } from '../../kernel/http/problem.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 
@@ -9,6 +11,7 @@ export interface OwnerSession {
   readonly accountId: bigint;
   readonly handle: string;
   readonly name: string;
+  readonly tier: Caller['tier'];
   /** The owner entered the password within the last five minutes. In a transaction, `holdProvedSession` is binding. */
   readonly isProved: boolean;
 }
@@ -61,7 +64,7 @@ interface FoundSession extends OwnerSession {
 /** Finds an open session by its token, and extends it. */
 export async function findSession(db: Queryable, secrets: Secrets, token: string): Promise<OwnerSession | undefined> {
   const { rows } = await db.query<FoundSession>(
-    `SELECT s.id, s.account_id, a.handle, a.name, ${isProvedSql} AS is_proved,
+    `SELECT s.id, s.account_id, a.handle, a.name, a.tier, ${isProvedSql} AS is_proved,
             s.seen_at > clock_timestamp() - interval '1 minute' AS is_seen_now
        FROM owner_sessions s JOIN accounts a ON a.id = s.account_id
       WHERE s.token_hash = ANY ($1) AND ${isOpenSql} AND a.closed_at IS NULL`,
@@ -114,6 +117,27 @@ export async function listSessions(
     [accountId, cursor ?? null, limit],
   );
   return rows;
+}
+
+const sessionErrors = defineErrors({
+  session_ended: {
+    status: 403,
+    title: 'Signed out',
+    detail: 'This session has ended meanwhile. Nothing was changed. Sign in again, and repeat what you did.',
+  },
+});
+
+/** Locks the owner's row and then the session, so that it cannot end before the commit. Throws if it has ended. */
+export async function requireOpenSession(
+  tx: Transaction,
+  { accountId, session }: { readonly accountId: bigint; readonly session: string },
+): Promise<void> {
+  await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+  const { rowCount } = await tx.query(
+    `SELECT FROM owner_sessions s WHERE s.id = $1 AND s.account_id = $2 AND ${isOpenSql} FOR SHARE`,
+    [session, accountId],
+  );
+  if (rowCount === 0) throw sessionErrors.session_ended();
 }
 
 /** Ends one session of the account. False when it had ended or is not the account's. */

@@ -3,11 +3,15 @@ import { type ApprovePageParts, addApprovePages } from './approve-page.ts';
 import { addConfirmPage } from './confirm-page.ts';
 import { addDevicesPage } from './devices-page.ts';
 import { addFormParser } from './forms.ts';
+import { addCreateKeyPage } from './keys/create-key-page.ts';
+import { addKeyPage } from './keys/key-page.ts';
+import type { KeyPageParts } from './keys/key-parts.ts';
+import { addKeysPage } from './keys/keys-page.ts';
 import { addOverviewPage } from './overview-page.ts';
 import { addProblemPages, addSignOut, createShell } from './shell.ts';
 import { addSignInPage, type SignInPageParts } from './sign-in-page.ts';
 
-export type AppPageParts = SignInPageParts & ApprovePageParts;
+export type AppPageParts = SignInPageParts & ApprovePageParts & KeyPageParts;
 
 /** The owner's own pages, under /app, and signing in and out. */
 export function addAppPages(app: FastifyInstance, parts: AppPageParts): void {
@@ -20,6 +24,9 @@ export function addAppPages(app: FastifyInstance, parts: AppPageParts): void {
     addConfirmPage(shell, parts);
     addOverviewPage(shell, parts);
     addApprovePages(shell, parts);
+    addKeysPage(shell, parts);
+    addCreateKeyPage(shell, parts);
+    addKeyPage(shell, parts);
     addDevicesPage(shell, parts);
   });
 }

@@ -99,9 +99,9 @@ ${notice !== undefined && html`<p class="notice" role="alert">${notice}</p>`}
 ${status !== 'pending' && html`<p class="lead">${ending(approval)}</p>`}
 <p class="total">${terms.amount}</p>
 <p class="payee">${sayTerms(terms)}</p>
-<dl class="facts">${terms.to !== null && fact({ label: labelOfPayee(terms.operation), text: terms.to })}${terms.facts.map(fact)}</dl>
+<dl class="terms">${terms.to !== null && fact({ label: labelOfPayee(terms.operation), text: terms.to })}${terms.facts.map(fact)}</dl>
 <h2>Why you are asked</h2>
-<dl class="facts">${fact({ label: 'Asked by', text: asker })}${rule !== null && fact({ label: 'Rule', text: `Rule ${rule.index + 1} of the key ${rule.key} asks you first` })}${budgets.map(budgetFact)}</dl>
+<dl class="terms">${fact({ label: 'Asked by', text: asker })}${rule !== null && fact({ label: 'Rule', text: `Rule ${rule.index + 1} of the key ${rule.key} asks you first` })}${budgets.map(budgetFact)}</dl>
 <p class="hint"><a href="${base}/app/keys/${keyId}">See the policy of this key</a></p>
 ${note !== null && html`<figure class="said"><figcaption>The agent’s own words, which nobody has checked</figcaption><blockquote>${note}</blockquote></figure>`}
 ${status === 'pending' && decisionForms(approval, visit, base)}`;

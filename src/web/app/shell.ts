@@ -21,6 +21,7 @@ export interface ShellParts extends FormParts {
 const places = [
   { path: '/app', label: 'Overview' },
   { path: '/app/approvals', label: 'Approvals' },
+  { path: '/app/keys', label: 'Keys' },
   { path: '/app/devices', label: 'Devices' },
 ] as const;
 
@@ -161,7 +162,7 @@ export function addProblemPages(app: FastifyInstance, context: () => PageContext
   }
 }
 
-const frame = { name: 'app', styles: ['app.css'], plain: true } as const;
+const frame = { name: 'app', styles: ['forms.css', 'app.css'], plain: true } as const;
 
 /** With `no-referrer`, which all other responses have, browsers leave the Origin out of forms. */
 export function sendOwn(reply: FastifyReply, page: Html): FastifyReply {

@@ -68,7 +68,7 @@ function signInPage({ hidden, next, email = '', wrong = '' }: SignInForm, contex
       title: 'Sign in',
       description: 'Sign in to your account.',
       name: 'app',
-      styles: ['app.css'],
+      styles: ['forms.css', 'app.css'],
       unlisted: true,
       plain: true,
       body: html`

@@ -3,7 +3,7 @@ import { parseUrl } from '../../kernel/text/parse-url.ts';
 
 /** Only to pages of the owner. Anything else, such as another site, leads to the overview. */
 export function whereTo(next: string | undefined): string {
-  return next !== undefined && /^\/(?:app(?:\/[\w-]+)*|approve\/[\w-]+)$/.test(next) ? next : '/app';
+  return next !== undefined && /^\/(?:app(?:\/[\w-]+)*|approve\/[\w-]+)(?:\?[\w=&-]*)?$/.test(next) ? next : '/app';
 }
 
 /** The page that `?next=` names, as it was asked for. */
