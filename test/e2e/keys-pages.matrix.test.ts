@@ -69,7 +69,7 @@ describeInBrowser('the pages about keys', (open) => {
     await look();
 
     expect((await pay(apiKey, 2.5)).status).toBe(200);
-    expect((await pay(apiKey, 6)).body.code).toBe('approval_required');
+    expect((await pay(apiKey, 6)).body.status).toBe('approval_required');
     await page.click('text=All keys');
     expect(await page.locator('.keys').innerText()).toContain(sentence);
     expect(await page.locator('.budgets').innerText()).toContain('17.50 left');
