@@ -12,6 +12,7 @@ import { findAccountId } from './find-account.ts';
 import { mailReset } from './passwords/mail-reset.ts';
 import { issueResetToken, tokenMinutes } from './passwords/reset-token.ts';
 import { readProfile, setTier, tier as tierField } from './profile.ts';
+import { removeSecondFactor } from './second-factor/change-second-factor.ts';
 
 export interface AccountTools {
   withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
@@ -122,6 +123,20 @@ export function addResetCommand(account: Command, { withDatabase, withSecrets, s
             await enqueue(db, mailReset, { email, operator });
             say('A mail with a reset token is on its way.');
           }),
+    );
+}
+
+/** `paywright account remove-second-factor`: for an owner who has lost the phone, the passkeys and the recovery codes. */
+export function addRemoveFactorCommand(account: Command, { withSecrets, say, operator }: AccountTools): void {
+  account
+    .command('remove-second-factor <who>')
+    .description('remove the second factor of an owner who has lost it; be sure who asks')
+    .action((who: string) =>
+      withSecrets(async ({ db, secrets }) => {
+        const accountId = await findAccountId(db, who);
+        const had = await db.transaction((tx) => removeSecondFactor(tx, secrets, { accountId, by: { operator } }));
+        say(had ? `${who} has no second factor any more.` : `${who} had no second factor.`);
+      }),
     );
 }
 

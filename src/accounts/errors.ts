@@ -22,6 +22,30 @@ export const accountErrors = defineErrors({
     detail:
       'The password does not match the account with this email. Check it, or reset it with POST /account/password/reset.',
   },
+  second_factor_required: {
+    status: 401,
+    title: 'Second factor required',
+    detail:
+      'The password is right, and the account has a second factor. Send `otp` as well: the code of your authenticator app, or a recovery code.',
+  },
+  wrong_second_factor: {
+    status: 401,
+    title: 'Wrong second factor',
+    detail:
+      'The code is wrong, too old, or was used before. Each code works once. Send the next code of your authenticator app, or a recovery code.',
+  },
+  otp_required: {
+    status: 403,
+    title: 'Code required',
+    detail:
+      'The account has a second factor, and a key alone may not do this. Send `otp` as well: the code of your authenticator app, or a recovery code.',
+  },
+  wrong_otp: {
+    status: 403,
+    title: 'Wrong code',
+    detail:
+      'The code is wrong, too old, or was used before. Each code works once. Send the next code of your authenticator app, or a recovery code.',
+  },
   too_many_attempts: {
     status: 429,
     title: 'Too many attempts',

@@ -5,7 +5,7 @@ import { defineSettings, type Mode, wholeNumber } from '../kernel/settings.ts';
 import type { AccountChanges } from './account-changes.ts';
 import { accountEvents } from './account-events.ts';
 import { accountClosing, beforeAccountClosing, underWay } from './closing/on-account-closing.ts';
-import { addAccountCommands, addResetCommand } from './commands.ts';
+import { addAccountCommands, addRemoveFactorCommand, addResetCommand } from './commands.ts';
 import type { WalletSource } from './insert-account.ts';
 import { addGiveKeyCommand, addKeyCommands } from './keys/key-commands.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
@@ -102,11 +102,16 @@ export const accounts: Feature<{
         : ['KEY_IDLE_DAYS is unsafe: an unused key must end within a year; set 1 to 365']),
     ],
   }),
+  sealed: [
+    { purpose: 'totp-secrets', columns: [{ table: 'totp_secrets', key: ['account_id'], column: 'sealed' }] },
+    { purpose: 'sign-ins', columns: [] },
+  ],
   commands(program, tools) {
     const account = addAccountCommands(program, tools);
     addKeyCommands(account, { ...tools, onKeysEnded: tools.gatherHook(keysEnded) });
     addGiveKeyCommand(account, tools);
     addResetCommand(account, tools);
+    addRemoveFactorCommand(account, tools);
   },
   routes(serving, settings) {
     const { provider, accountChanges, gatherHook } = serving;

@@ -24,6 +24,11 @@ export const handle = z
 
 export const password = z.string().min(8, 'must be at least 8 characters').max(1024, 'must be at most 1024 characters');
 
+export const otp = z.string().trim().min(1, 'must not be empty').max(40, 'must be at most 40 characters').meta({
+  description:
+    'Only for an account with a second factor: the code of your authenticator app, or a recovery code. Each works once.',
+});
+
 const unseen = 'must not contain invisible characters, such as zero-width or text-direction characters';
 
 export const name = visibleText(200);

@@ -11,6 +11,7 @@ interface SignIn {
   readonly ip: string;
   /** The end of the key that the sign-in issues. Left out for a sign-in on the pages, which issues none. */
   readonly last4?: string;
+  readonly with?: 'your password' | 'a passkey';
 }
 
 /**
@@ -21,7 +22,7 @@ interface SignIn {
 export async function mailNewSignIn(
   tx: Transaction,
   secrets: Secrets,
-  { accountId, ip, last4 }: SignIn,
+  { accountId, ip, last4, with: proof = 'your password' }: SignIn,
 ): Promise<void> {
   const { rows } = await tx.query<{ address: string }>(
     `SELECT DISTINCT l.address
@@ -33,7 +34,7 @@ export async function mailNewSignIn(
   if (rows.some(({ address }) => networksOf(address).nearest === nearest)) return;
   await mailOwner(tx, secrets, accountId, {
     subject: 'New sign-in to your account',
-    text: `Someone signed in with your password from ${ip}, a network that was not used before${last4 === undefined ? '.' : `, and received an API key that ends in ${last4}. The key can withdraw money.`}`,
+    text: `Someone signed in with ${proof} from ${ip}, a network that was not used before${last4 === undefined ? '.' : `, and received an API key that ends in ${last4}. The key can withdraw money.`}`,
   });
 }
 

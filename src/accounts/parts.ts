@@ -11,6 +11,7 @@ import type { KeyIdleness } from './keys/key-lifetime.ts';
 import type { OnKeyRotated, OnKeysEnded } from './keys/on-keys-ended.ts';
 import type { Passwords } from './passwords/passwords.ts';
 import type { PasswordGuard } from './passwords/require-password.ts';
+import type { FactorParts } from './second-factor/require-second-factor.ts';
 import type { CodeLimitParts, Verification } from './verification.ts';
 
 /** Bounds what strangers can make the service send, and how fast they can guess passwords. */
@@ -38,7 +39,7 @@ export interface AccountSettings extends AccountLimits, KeyIdleness {
 }
 
 /** What the requests of accounts share. */
-export interface AccountParts extends AccountSettings, CodeLimitParts, PasswordGuard {
+export interface AccountParts extends AccountSettings, CodeLimitParts, PasswordGuard, FactorParts {
   readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly ledger: Ledger;

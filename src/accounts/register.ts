@@ -53,6 +53,8 @@ interface Registration {
   readonly email: string;
   readonly password: string;
   readonly name?: string | undefined;
+  /** The second factor, for an account that has one. */
+  readonly otp?: string | undefined;
   readonly ip: string;
   /** The caller, if the request had a key. Such a request was not counted against its address. */
   readonly caller: Pick<Caller, 'tier'> | undefined;
@@ -73,7 +75,15 @@ export interface Registered {
 type RegisterParts = PasswordGuard &
   Pick<
     AccountParts,
-    'secrets' | 'passwords' | 'verification' | 'wallets' | 'idleMs' | 'logger' | 'registrationsPerNetwork'
+    | 'limiter'
+    | 'clock'
+    | 'secrets'
+    | 'passwords'
+    | 'verification'
+    | 'wallets'
+    | 'idleMs'
+    | 'logger'
+    | 'registrationsPerNetwork'
   >;
 
 /** Registers a new account, or signs in to the existing one with this email. Both return a new API key. */
@@ -130,8 +140,9 @@ async function signInWithKey(
   registration: Registration,
 ): Promise<Registered> {
   const { secrets, idleMs } = parts;
-  const { ip } = registration;
-  const key = await signIn(parts, account, registration, async (tx) => {
+  const { ip, password, otp } = registration;
+  const factor = otp === undefined ? undefined : { otp };
+  const key = await signIn(parts, account, { ip, password, factor }, async (tx) => {
     const issued = await issueKey(tx, secrets, { accountId: account.id, name: 'Sign-in' });
     await mailNewSignIn(tx, secrets, { accountId: account.id, ip, last4: issued.last4 });
     const by = { keyId: issued.id, address: ip };

@@ -34,11 +34,12 @@ const registration = z.strictObject({
   email: field.email,
   password: field.password,
   name: field.name.optional().meta({ description: 'Required for new accounts.' }),
+  otp: field.otp.optional(),
 });
 const exampleRegistration = { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' };
 
 const registrationNote =
-  'If the email already has an account, this signs in to it. Every call returns a new API key, which is shown only once; earlier keys stay valid until they are revoked. Repeated wrong passwords slow down responses to your network, but never lock anyone else out. A new account receives a verification code by email; `nextSteps` says how to use it, and is empty when everything is verified.';
+  'If the email already has an account, this signs in to it. Every call returns a new API key, which is shown only once; earlier keys stay valid until they are revoked. Repeated wrong passwords slow down responses to your network, but never lock anyone else out. An account with a second factor also needs `otp`. A new account receives a verification code by email; `nextSteps` says how to use it, and is empty when everything is verified.';
 
 const byEmailOrHandle = z
   .strictObject({ email: field.email.optional(), handle: field.handle.optional() })
@@ -63,6 +64,8 @@ export function accountRoutes(parts: AccountParts): Route[] {
 function registrationRoutes(parts: AccountParts): Route[] {
   const errors = [
     accountErrors.wrong_password,
+    accountErrors.second_factor_required,
+    accountErrors.wrong_second_factor,
     accountErrors.password_too_common,
     accountErrors.too_many_attempts,
     accountErrors.too_many_registrations,

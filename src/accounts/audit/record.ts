@@ -32,8 +32,9 @@ function withoutSecrets(typed: string): string {
 export const auditActions = {
   'account.registered': 'The account was created.',
   'sign_in.succeeded': 'A sign-in with the password succeeded and created a key.',
-  'session.started': 'The owner signed in on the website with the password.',
-  'session.proved': 'The owner entered the password again on the website, in order to change or approve something.',
+  'session.started': 'The owner signed in on the website. `with` says how.',
+  'session.proved':
+    'The owner entered the password or used a passkey again on the website, in order to change or approve something. `with` says which.',
   'session.ended': 'The owner signed out, or a session was ended. `sessions` is how many.',
   'key.created':
     'A key was created by another key, by the owner on the website, or by the operator for an account without an email.',
@@ -43,6 +44,16 @@ export const auditActions = {
   'key.unfrozen': 'The freeze of a key was ended.',
   'keys.revoked': 'All keys of the account were revoked.',
   'sign_in.failed': 'A sign-in with a wrong password failed. At most 20 an hour are logged per network.',
+  'second_factor.failed':
+    'A code of the second factor was wrong, after the right password or from a key of the account. At most 30 a day are checked.',
+  'second_factor.removed': 'The operator removed the second factor.',
+  'totp.on': 'Codes of an authenticator app were turned on.',
+  'totp.off': 'Codes of an authenticator app were turned off.',
+  'recovery_codes.made': 'Ten recovery codes were made. Earlier ones are void.',
+  'recovery_code.used': 'A recovery code was used. `left` is how many remain.',
+  'passkey.added': 'A passkey was added.',
+  'passkey.renamed': 'A passkey was renamed.',
+  'passkey.removed': 'A passkey was removed.',
   'password.changed': 'The password was changed with the current password.',
   'password.reset_asked': 'A password reset token was sent to the email, or shown to the operator.',
   'password.reset': 'The password was reset with a token.',

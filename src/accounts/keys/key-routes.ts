@@ -7,8 +7,9 @@ import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts
 import { lockOwner } from '../../ledger/require-live-key.ts';
 import { keyActor } from '../actor.ts';
 import { accountErrors } from '../errors.ts';
-import { exampleKey, shownKey, visibleText } from '../fields.ts';
+import { exampleKey, otp, shownKey, visibleText } from '../fields.ts';
 import type { AccountParts } from '../parts.ts';
+import { withOtp } from '../second-factor/require-second-factor.ts';
 import { freezeRoutes } from './freeze-routes.ts';
 import { makeKey } from './make-key.ts';
 import { requireUnfrozen } from './place.ts';
@@ -64,7 +65,7 @@ function makeRoute(parts: AccountParts): Route {
       tag: 'Accounts',
       summary: 'Create an API key',
       description:
-        'Give each agent its own key with only the scopes it needs. Keys form a tree of at most 8 levels: the new key is below the calling key, or below `parent`. It has no more scopes and no later expiry than either of them, and revoking a key revokes all keys below it. An account can have 1,000 working keys. The new key is shown only once: if the response is lost, revoke the key and create another. You receive an email when a key with the scope `withdraw` is created.',
+        'Give each agent its own key with only the scopes it needs. Keys form a tree of at most 8 levels: the new key is below the calling key, or below `parent`. It has no more scopes and no later expiry than either of them, and revoking a key revokes all keys below it. An account can have 1,000 working keys. The new key is shown only once: if the response is lost, revoke the key and create another. You receive an email when a key with the scope `withdraw` is created; an account with a second factor needs `otp` for it.',
       auth: 'key',
       scope: 'manage',
       body: z.strictObject({
@@ -81,6 +82,7 @@ function makeRoute(parts: AccountParts): Route {
         parent: idParameter.optional().meta({
           description: 'The id of the key above the new one: the calling key, which is the default, or a key below it.',
         }),
+        otp: otp.optional(),
       }),
       examples: { body: { name: exampleListed.name, scopes: exampleListed.scopes } },
       returns: {
@@ -102,13 +104,18 @@ function makeRoute(parts: AccountParts): Route {
         accountErrors.key_frozen,
         accountErrors.key_tree_too_deep,
         accountErrors.too_many_keys,
+        accountErrors.otp_required,
+        accountErrors.wrong_otp,
+        accountErrors.too_many_attempts,
         dailyCapErrors.daily_cap_reached,
       ],
     },
-    async ({ caller, body: { name, scopes: wanted, expiresAt, parent }, ip }) => {
+    async ({ caller, body: { name, scopes: wanted, expiresAt, parent, otp: given }, ip }) => {
       const chosen = wanted && scopes.filter((one) => wanted.includes(one));
       const wish = { actor: keyActor(caller, ip), name, scopes: chosen, expiresAt, parent };
-      const made = await parts.db.transaction((tx) => makeKey(tx, parts, wish));
+      const made = await withOtp(parts, { caller, ip, otp: given }, (proveOwner) =>
+        parts.db.transaction((tx) => makeKey(tx, parts, { ...wish, proveOwner })),
+      );
       return created(describeNewKey(made, { ...parts, keyId: caller.keyId }));
     },
   );

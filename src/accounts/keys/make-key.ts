@@ -64,6 +64,8 @@ interface KeyWish {
   readonly scopes: readonly Scope[] | undefined;
   /** Defaults to the expiry of the parent or of the calling key, whichever is earlier. */
   readonly expiresAt: Date | undefined;
+  /** Refuses, unless the owner has proved to be there. Called for a key that may withdraw. */
+  readonly proveOwner: (tx: Transaction) => Promise<unknown>;
 }
 
 type KeyMakerParts = Pick<AccountParts, 'secrets' | 'clock' | 'idleMs'>;
@@ -82,6 +84,7 @@ export async function makeKey(tx: Transaction, parts: KeyMakerParts, wish: KeyWi
   if (maker !== undefined) requireScopes(maker, scopes);
   if (parent !== undefined) requireScopesOfParent(parent, scopes);
   const expiresAt = expiryWithin({ maker, parent }, wish.expiresAt, clock);
+  if (scopes.includes('withdraw')) await wish.proveOwner(tx);
   if (parent !== undefined && parent.path.length >= mostLevels) throw accountErrors.key_tree_too_deep();
   await refuseTooMany(tx, parts, accountId);
 

@@ -102,6 +102,11 @@ export async function holdProvedSession(tx: Transaction, { id }: Pick<OwnerSessi
   return rowCount === 1;
 }
 
+/** As `holdProvedSession`, for a form that its owner opened in time. */
+export async function requireProvedSession(tx: Transaction, session: Pick<OwnerSession, 'id'>): Promise<void> {
+  if (!(await holdProvedSession(tx, session))) throw sessionErrors.session_ended();
+}
+
 /** The open sessions, newest first. */
 export async function listSessions(
   db: Queryable,

@@ -5,6 +5,12 @@ import type { Logger } from '../../kernel/log/logger.ts';
 import { accountErrors } from '../errors.ts';
 import { countMessage } from '../messages/message-limits.ts';
 import type { PasswordGuard } from '../passwords/require-password.ts';
+import {
+  type FactorParts,
+  type GivenFactor,
+  type UsedFactor,
+  withSecondFactor,
+} from '../second-factor/require-second-factor.ts';
 
 export interface SignInAccount {
   readonly id: bigint;
@@ -16,32 +22,51 @@ export interface SignInAccount {
 interface SignInAttempt {
   readonly password: string;
   readonly ip: string;
+  /** The second factor, for an account that has one. */
+  readonly factor?: GivenFactor | undefined;
 }
 
-export interface SignInParts extends PasswordGuard {
+export interface SignInParts extends PasswordGuard, FactorParts {
   readonly logger: Logger;
 }
 
+/** Does what the sign-in is for, in its commit. */
+type Open<Opened> = (tx: Transaction, used: UsedFactor | undefined) => Promise<Opened>;
+
 /**
  * Checks the password, and then runs `open` in the commit that signs in: with a key over the API, or with a session on the pages.
- * Wrong passwords are throttled and recorded, and sign-ins are capped.
+ * Wrong passwords are throttled and recorded, and sign-ins are capped. An account with a second factor needs it as well.
  */
 export async function signIn<Opened>(
-  { db, throttle, noteFailure, logger }: SignInParts,
+  parts: SignInParts,
   account: SignInAccount,
-  { password, ip }: SignInAttempt,
-  open: (tx: Transaction) => Promise<Opened>,
+  { password, ip, factor }: SignInAttempt,
+  open: Open<Opened>,
 ): Promise<Opened> {
   const attempt = { accountId: account.id, ip, hash: account.passwordHash, password };
-  if (!(await throttle.matches(attempt))) {
-    await noteFailure({ accountId: account.id, by: { address: ip } });
+  if (!(await parts.throttle.matches(attempt))) {
+    await parts.noteFailure({ accountId: account.id, by: { address: ip } });
     throw accountErrors.wrong_password();
   }
-  return db.transaction(async (tx) => {
-    await refuseStale(tx, account);
-    await countSignIn(tx, logger, account, ip);
-    return open(tx);
-  });
+  return enter(parts, account, { ip, factor }, open);
+}
+
+/** The rest of a sign-in, after the password; or all of it, with a passkey. */
+export function enter<Opened>(
+  parts: SignInParts,
+  account: SignInAccount,
+  { ip, factor }: Omit<SignInAttempt, 'password'>,
+  open: Open<Opened>,
+): Promise<Opened> {
+  const attempt = { accountId: account.id, where: 'sign-in', by: { address: ip }, given: factor } as const;
+  return withSecondFactor(parts, attempt, (requireFactor) =>
+    parts.db.transaction(async (tx) => {
+      await refuseStale(tx, account);
+      const used = await requireFactor(tx);
+      await countSignIn(tx, parts.logger, account, ip);
+      return open(tx, used);
+    }),
+  );
 }
 
 /**

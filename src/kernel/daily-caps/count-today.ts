@@ -27,6 +27,8 @@ export const dailyCaps = {
   signIns: { most: 2_000, named: 'sign-ins' },
   /** Per account, from all networks together. Beyond the cap a wrong password is still refused, but no longer recorded. */
   failedSignIns: { most: 1_000, named: 'failed sign-ins' },
+  /** Of the second factor. Beyond the cap none is checked until the next day; passkeys still are. */
+  wrongCodes: { most: 30, named: 'wrong codes' },
   webhooks: { most: 200, named: 'webhooks' },
   webhookTests: { most: 500, named: 'test events' },
   webhookRetries: { most: 1_000, named: 'repeated deliveries' },

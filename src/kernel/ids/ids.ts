@@ -7,6 +7,7 @@ export type IdPrefix =
   | 'aud'
   | 'key'
   | 'ses'
+  | 'pky'
   | 'wal'
   | 'msg'
   | 'dep'

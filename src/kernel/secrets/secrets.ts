@@ -20,6 +20,9 @@ export const hashPurposes = [
   'payment-credentials',
   'password-resets',
   'owner-sessions',
+  'recovery-codes',
+  /** What passkeys sign. */
+  'challenges',
   /** The tokens of forms on the owner's pages. */
   'forms',
   /**
@@ -35,6 +38,9 @@ type HashPurpose = (typeof hashPurposes)[number];
 export const sealPurposes = [
   'wallet-seed',
   'messages',
+  'totp-secrets',
+  /** A sign-in whose password was right, until its second factor is. */
+  'sign-ins',
   'webhook-secrets',
   'merchant-orders',
   'agent-keys',

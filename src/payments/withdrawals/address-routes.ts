@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { accountErrors } from '../../accounts/errors.ts';
-import { withdrawalAddress } from '../../accounts/fields.ts';
+import { otp, withdrawalAddress } from '../../accounts/fields.ts';
+import { type FactorParts, withOtp } from '../../accounts/second-factor/require-second-factor.ts';
 import { type AllowedAddress, type AllowList, readAllowList } from '../../custody/limits/allow-list.ts';
 import { findRoom, readDailyUse } from '../../custody/limits/hourly-limit.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { type Caller, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { amountOf, toJsonNumber } from '../../money/amount.ts';
 import { coins, currencies } from '../../money/catalogue.ts';
 import { listed } from '../../money/in-words.ts';
@@ -79,11 +79,11 @@ function toNumber(value: bigint): number {
   return toJsonNumber(amountOf('USDC', value));
 }
 
-interface AddressParts {
-  readonly db: Database;
-  readonly secrets: Secrets;
+interface AddressParts extends FactorParts {
   readonly brakes: OutgoingLimits;
 }
+
+type SwitchParts = AllowListParts & FactorParts;
 
 const tag = 'Withdrawals';
 
@@ -112,8 +112,8 @@ const allowList = z.object({
 
 const exampleList = { enabled: true, offFrom: null, addresses: [exampleAllowed] };
 
-export function addressRoutes({ db, secrets, brakes }: AddressParts): Route[] {
-  const parts = { db, secrets, delayHours: brakes.allowListDelayHours };
+export function addressRoutes({ db, secrets, limiter, clock, brakes }: AddressParts): Route[] {
+  const parts = { db, secrets, limiter, clock, delayHours: brakes.allowListDelayHours };
   return [listRoute(db), addRoute(parts), removeRoute(parts), switchRoute(parts)];
 }
 
@@ -189,7 +189,7 @@ function removeRoute(parts: AllowListParts): Route {
   );
 }
 
-function switchRoute(parts: AllowListParts): Route {
+function switchRoute(parts: SwitchParts): Route {
   return defineRoute(
     {
       id: 'switchAllowList',
@@ -198,17 +198,28 @@ function switchRoute(parts: AllowListParts): Route {
       tag,
       summary: 'Switch your allow-list on or off',
       description:
-        'Switching on takes effect immediately. Switching off takes effect after the same delay as a new address; switch it on again to cancel that. You receive an email.',
+        'Switching on takes effect immediately. Switching off takes effect after the same delay as a new address; switch it on again to cancel that. An account with a second factor needs `otp` to switch it off. You receive an email.',
       auth: 'key',
       scope: 'manage',
-      body: z.strictObject({ enabled: z.boolean() }),
+      body: z.strictObject({ enabled: z.boolean(), otp: otp.optional() }),
       examples: { body: { enabled: true } },
       returns: { 200: { description: 'The updated list', schema: allowList, example: exampleList } },
-      errors: [accountErrors.key_frozen, dailyCapErrors.daily_cap_reached],
+      errors: [
+        accountErrors.key_frozen,
+        accountErrors.otp_required,
+        accountErrors.wrong_otp,
+        accountErrors.too_many_attempts,
+        dailyCapErrors.daily_cap_reached,
+      ],
     },
     async ({ caller, body, ip }) => {
       const owner = ownerOf(caller, ip);
-      return ok(describeList(await (body.enabled ? switchOn(parts, owner) : switchOff(parts, owner))));
+      const list = body.enabled
+        ? await switchOn(parts, owner)
+        : await withOtp(parts, { caller, ip, otp: body.otp }, (requireFactor) =>
+            switchOff(parts, owner, requireFactor),
+          );
+      return ok(describeList(list));
     },
   );
 }

@@ -2,6 +2,7 @@ import { getAddress, type Hex } from 'viem';
 import { type AuditActor, recordAudit } from '../../accounts/audit/record.ts';
 import { requireUnfrozen } from '../../accounts/keys/place.ts';
 import { mailOwner } from '../../accounts/mail-owner.ts';
+import type { RequireFactor } from '../../accounts/second-factor/require-second-factor.ts';
 import {
   type AddressRow,
   type AllowedAddress,
@@ -112,11 +113,16 @@ export async function switchOn({ db, secrets }: AllowListParts, { accountId, by 
   });
 }
 
-/** Takes effect after the delay. Repeating the request does not extend it. */
-export async function switchOff({ db, secrets, delayHours }: AllowListParts, owner: Owner): Promise<AllowList> {
+/** Takes effect after the delay. Repeating the request does not extend it. An account with a second factor needs it. */
+export async function switchOff(
+  { db, secrets, delayHours }: AllowListParts,
+  owner: Owner,
+  requireFactor: RequireFactor,
+): Promise<AllowList> {
   const { accountId, by } = owner;
   return change(db, owner, async (tx) => {
     await requireUnfrozen(tx, { accountId, keyId: by.keyId });
+    await requireFactor(tx);
     const { rows } = await tx.query<{ offFrom: Date }>(
       `UPDATE withdrawal_allow_lists SET off_from = clock_timestamp() + make_interval(hours => $2)
         WHERE account_id = $1 AND off_from IS NULL RETURNING off_from`,

@@ -1,16 +1,16 @@
 import { z } from 'zod';
+import type { FactorParts } from '../../accounts/second-factor/require-second-factor.ts';
 import type { Networks, SilentChains } from '../../chains/network.ts';
 import { enforceLimits } from '../../custody/limits/allow-list.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Queryable } from '../../kernel/db/database.ts';
 import { amountValue, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -69,8 +69,7 @@ function cancelRoute({ once, ledger }: WithdrawalParts): Route {
   );
 }
 
-export interface WithdrawalParts {
-  readonly db: Database;
+export interface WithdrawalParts extends FactorParts {
   readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly networks: Networks;
@@ -79,7 +78,6 @@ export interface WithdrawalParts {
   readonly gasCosts: GasCosts;
   readonly brakes: OutgoingLimits;
   readonly consent: Consent;
-  readonly secrets: Secrets;
   readonly checkpoint?: Checkpoint;
 }
 

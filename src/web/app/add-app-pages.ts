@@ -8,6 +8,7 @@ import { addKeyPage } from './keys/key-page.ts';
 import type { KeyPageParts } from './keys/key-parts.ts';
 import { addKeysPage } from './keys/keys-page.ts';
 import { addOverviewPage } from './overview-page.ts';
+import { addSecurityPage } from './security-page.ts';
 import { addProblemPages, addSignOut, createShell } from './shell.ts';
 import { addSignInPage, type SignInPageParts } from './sign-in-page.ts';
 
@@ -28,5 +29,6 @@ export function addAppPages(app: FastifyInstance, parts: AppPageParts): void {
     addCreateKeyPage(shell, parts);
     addKeyPage(shell, parts);
     addDevicesPage(shell, parts);
+    addSecurityPage(shell, parts);
   });
 }

@@ -1,8 +1,11 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Site } from '../../accounts/second-factor/passkey.ts';
 import { refuseUnstorableText } from '../../kernel/http/parse-body.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { parseUrl } from '../../kernel/text/parse-url.ts';
 import { type Html, html } from '../html.ts';
 
 const formErrors = defineErrors({
@@ -66,12 +69,12 @@ export function formField({ secrets }: FormParts, cookie: string): Html {
   return html`<input type="hidden" name="${tokenField}" value="${secrets.hash('forms', cookie).toString('base64url')}">`;
 }
 
-/** For a visitor without a session: the form belongs to a cookie of its own. */
-export function visitorField(parts: FormParts, request: FastifyRequest, reply: FastifyReply): Html {
+/** For a visitor without a session: forms belong to a cookie of their own. */
+export function visitorOf(parts: FormParts, request: FastifyRequest, reply: FastifyReply): string {
   const known = readCookie(parts, request, visitorCookie);
   const cookie = known ?? randomBytes(16).toString('base64url');
   if (known === undefined) setCookie(parts, reply, visitorCookie, cookie);
-  return formField(parts, cookie);
+  return cookie;
 }
 
 /** Throws unless a page of this service has sent the form, in this browser. */
@@ -88,6 +91,17 @@ export function requireOwnForm(parts: FormParts, request: FastifyRequest, cookie
 
 export function requireVisitorForm(parts: FormParts, request: FastifyRequest): Fields {
   return requireOwnForm(parts, request, readCookie(parts, request, visitorCookie));
+}
+
+/**
+ * The website as this browser knows it, for passkeys, which belong to a host name. Undefined where it is an address, such as 127.0.0.1:
+ * browsers know no passkeys there.
+ */
+export function siteOf({ publicUrl }: FormParts, { headers }: FastifyRequest): Site | undefined {
+  const own = new URL(publicUrl());
+  const seen = own.protocol === 'http:' ? parseUrl(`http://${headers.host}`) : own;
+  if (seen === undefined || isIP(seen.hostname.replace(/^\[(.*)\]$/, '$1')) !== 0) return undefined;
+  return { origin: seen.origin, host: seen.hostname };
 }
 
 /** Browsers send the Origin of every form. A sandbox is reached as localhost and as 127.0.0.1, so its host may be the request's own. */

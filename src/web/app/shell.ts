@@ -23,6 +23,7 @@ const places = [
   { path: '/app/approvals', label: 'Approvals' },
   { path: '/app/keys', label: 'Keys' },
   { path: '/app/devices', label: 'Devices' },
+  { path: '/app/security', label: 'Security' },
 ] as const;
 
 type Place = (typeof places)[number]['path'];
@@ -32,6 +33,7 @@ export interface OwnerPage {
   /** Left out for a page that belongs to none. */
   readonly place?: Place;
   readonly body: Html;
+  readonly scripts?: readonly string[];
   /** Another than 200, such as of a form that is shown again with what is wrong. */
   readonly status?: number;
 }
@@ -169,13 +171,24 @@ export function sendOwn(reply: FastifyReply, page: Html): FastifyReply {
   return sendPrivate(reply.header('Referrer-Policy', 'same-origin'), page, formPolicy);
 }
 
-function ownerLayout({ title, place, body }: OwnerPage, { session, field }: Visit, context: PageContext): Html {
+function ownerLayout(
+  { title, place, body, scripts = [] }: OwnerPage,
+  { session, field }: Visit,
+  context: PageContext,
+): Html {
   const { base } = context;
   const bar = html`<nav class="places" aria-label="Account">${places.map(
     ({ path, label }) => html`<a href="${base}${path}"${path === place && html` aria-current="page"`}>${label}</a>`,
   )}</nav>
 <form class="sign-out" method="post" action="${base}/sign-out">${field}<button class="quiet">Sign out</button></form>`;
-  const page = { ...frame, title: `${title} – ${session.name}`, description: title, unlisted: true, bar } as const;
+  const page = {
+    ...frame,
+    title: `${title} – ${session.name}`,
+    description: title,
+    unlisted: true,
+    bar,
+    scripts,
+  } as const;
   return layout(
     {
       ...page,

@@ -4,7 +4,9 @@ import type { Passwords } from '../../../src/accounts/passwords/passwords.ts';
 import { register as registerAt } from '../../../src/accounts/register.ts';
 import type { Verification } from '../../../src/accounts/verification.ts';
 import { ProviderError } from '../../../src/custody/wallets/provider.ts';
+import { monotonicClock, systemClock } from '../../../src/kernel/clock.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { createMemoryLimiter } from '../../../src/kernel/rate-limit/memory-limiter.ts';
 import { createSecrets } from '../../../src/kernel/secrets/secrets.ts';
 import { useService } from '../../support/service.ts';
 
@@ -67,6 +69,8 @@ describe('by itself', () => {
     idleMs: Number.POSITIVE_INFINITY,
     logger: createLogger('silent'),
     registrationsPerNetwork: 3,
+    limiter: createMemoryLimiter(monotonicClock),
+    clock: systemClock,
     wallets: {
       name: 'keys' as const,
       async createWallet() {

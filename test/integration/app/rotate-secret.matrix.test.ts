@@ -29,6 +29,7 @@ async function empty(): Promise<void> {
     'merchants',
     'merchant_claims',
     'order_secrets',
+    'totp_secrets',
     'accounts',
   ]) {
     await db.query(`DELETE FROM ${table}`);
@@ -48,6 +49,7 @@ const rotate = (old: string, fresh: string, on: Database = db, say: (line: strin
 const kept: Readonly<Partial<Record<SealPurpose, number>>> = {
   'wallet-seed': 2,
   'agent-keys': 1,
+  'totp-secrets': 1,
   'merchant-orders': 5,
 };
 
@@ -62,6 +64,10 @@ async function sealSome(secret: string): Promise<void> {
     `INSERT INTO accounts (handle, email, name, password_hash) VALUES ('PA-AAAAAAAA', 'a@example.com', 'Ada', 'x')
      RETURNING id`,
   );
+  await db.query('INSERT INTO totp_secrets (account_id, sealed) VALUES ($1, $2)', [
+    rows[0]?.id,
+    seal('totp-secrets', 'an authenticator app'),
+  ]);
   for (const domain of ['a.example', 'b.example']) {
     await db.query(
       `INSERT INTO merchants (domain, state, enabled_by, sealed_orders_secret) VALUES ($1, 'enabled', 'operator', $2)`,

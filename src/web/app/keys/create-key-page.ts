@@ -4,6 +4,7 @@ import { visibleText } from '../../../accounts/fields.ts';
 import { type KeyNode, listTreeKeys, type TreeKey, toTree } from '../../../accounts/keys/key-tree.ts';
 import { makeKey } from '../../../accounts/keys/make-key.ts';
 import type { IssuedKey } from '../../../accounts/keys/shown-key.ts';
+import { requireProvedSession } from '../../../accounts/sessions/owner-session.ts';
 import type { Scope } from '../../../kernel/http/define-route.ts';
 import { Problem } from '../../../kernel/http/problem.ts';
 import { dateTimeField } from '../../../kernel/http/read-moment.ts';
@@ -126,6 +127,7 @@ async function createOnce(parts: KeyPageParts, visit: Visit, entered: Fields) {
       scopes: presets[may].scopes,
       parent,
       expiresAt: expires,
+      proveOwner: (commit) => requireProvedSession(commit, visit.session),
     });
     return { status: 201, body: { key: issued.id }, issued: issued as IssuedKey | undefined };
   });
