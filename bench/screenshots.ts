@@ -6,7 +6,7 @@ import { readSettings } from '../src/app/read-settings.ts';
 import { type Database, openDatabase } from '../src/kernel/db/database.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 import { findBrowser, launchBrowser } from '../test/support/browser.ts';
-import { createClient } from '../test/support/client.ts';
+import { type Client, createClient } from '../test/support/client.ts';
 import { addressOf, askForLink, endLink, payFromWallet, type TestLink } from '../test/support/funding.ts';
 import { startBenchServer } from './bench-database.ts';
 
@@ -14,7 +14,13 @@ import { startBenchServer } from './bench-database.ts';
 const [folder = 'docs/images', every] = process.argv.slice(2);
 
 /** What the README and the documentation show. */
-const kept = new Set(['buy-phone-light.png', 'paid-phone-dark.png', 'buy-desktop-light.png', 'home-desktop-light.png']);
+const kept = new Set([
+  'buy-phone-light.png',
+  'paid-phone-dark.png',
+  'buy-desktop-light.png',
+  'home-desktop-light.png',
+  'approve-phone-light.png',
+]);
 const sizes = { phone: { width: 375, height: 812 }, desktop: { width: 1280, height: 900 } };
 
 const server = await startBenchServer();
@@ -44,6 +50,7 @@ async function takeAll(window: Browser, database: Database, origin: string): Pro
     takePictures(window, { name, address, ...(prepare && { prepare }) });
 
   await take('home', `${origin}/`);
+  await takeApproval(window, client, origin);
   const open = await ask();
   await take('buy', open.url);
   await take('card-company', open.url, (page) => page.getByRole('link', { name: 'Pay by card' }).click());
@@ -68,6 +75,41 @@ async function takeAll(window: Browser, database: Database, origin: string): Pro
   await endLink(database, late.id);
   await take('expired', late.url);
   await take('missing', `${origin}/buy?token=nothing`);
+}
+
+/** The owner of a shopping agent is asked about a mug. */
+async function takeApproval(window: Browser, client: Client, origin: string): Promise<void> {
+  const owner = await client.register({ name: 'Ada', email: 'ada.lovelace@example.com' });
+  await client.post('/sandbox/fund', { amount: 100 }, owner.key);
+  const { id, apiKey } = (await client.post('/account/keys', { name: 'Shopping agent' }, owner.key)).body;
+  const body = {
+    rules: [{ effect: 'ask', counterpartyIs: 'new' }, { effect: 'allow' }],
+    budgets: [{ id: 'daily', amount: 40, currency: 'USDC', window: 'day' }],
+  };
+  await client.request('PUT', `/account/keys/${id}/policy`, { key: owner.key, body });
+  const asked = await client.post(
+    '/shopping/buy',
+    {
+      website: 'demo-shop.example',
+      productTitle: 'Stoneware Mug, Sea',
+      productBrand: 'Alder Pottery',
+      amount: 30,
+      paymentMethod: 'usdc',
+      shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
+      note: 'The blue mug that you liked last week. It is back in stock.',
+    },
+    apiKey,
+  );
+  await takePictures(window, {
+    name: 'approve',
+    address: asked.body.url,
+    prepare: async (page) => {
+      await page.fill('#email', owner.email);
+      await page.fill('#password', owner.password);
+      await page.click('main .button');
+      await page.waitForURL('**/approve/*');
+    },
+  });
 }
 
 /** On a local chain everything is final at once, so what takes minutes on a real one is written down by hand. */
