@@ -11,7 +11,8 @@ export type Operation = (typeof operations)[number];
 export type Counterparty =
   | { readonly kind: 'account'; readonly accountId: bigint }
   | { readonly kind: 'address'; readonly address: string }
-  | { readonly kind: 'shop'; readonly domain: string }
+  /** `owner` is the account that has proved the domain. */
+  | { readonly kind: 'shop'; readonly domain: string; readonly owner: bigint | null }
   | { readonly kind: 'endpoint'; readonly host: string };
 
 /** What the owner is shown about a payment, beside its amount and who is paid. */

@@ -102,6 +102,7 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
 
   /** With the newest policies, for a request that asks the owner or that the owner has approved. */
   async function authorizeFor(approval: ApprovalCase, caller: Caller, payment: Payment): Promise<Authority> {
+    approval.begin();
     const chain = await load(caller);
     if (chain.isFrozen) throw consentErrors.key_frozen();
     const { outcome, rule } = await judgeWithFacts(chain, caller, payment);

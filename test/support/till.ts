@@ -32,7 +32,7 @@ type Bought = z.output<typeof body>;
 function counterpartyOf({ account, address, shop, host }: Bought): Counterparty | undefined {
   if (account !== undefined) return { kind: 'account', accountId: account };
   if (address !== undefined) return { kind: 'address', address };
-  if (shop !== undefined) return { kind: 'shop', domain: shop };
+  if (shop !== undefined) return { kind: 'shop', domain: shop, owner: null };
   return host === undefined ? undefined : { kind: 'endpoint', host };
 }
 

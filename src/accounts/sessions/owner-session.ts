@@ -137,12 +137,17 @@ export async function requireOpenSession(
   tx: Transaction,
   { accountId, session }: { readonly accountId: bigint; readonly session: string },
 ): Promise<void> {
-  await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+  await lockForSessions(tx, accountId);
   const { rowCount } = await tx.query(
     `SELECT FROM owner_sessions s WHERE s.id = $1 AND s.account_id = $2 AND ${isOpenSql} FOR SHARE`,
     [session, accountId],
   );
   if (rowCount === 0) throw sessionErrors.session_ended();
+}
+
+/** Before a change of its sessions, as everything does that locks both: an approval holds the account and then the session. */
+export async function lockForSessions(tx: Transaction, accountId: bigint): Promise<void> {
+  await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
 }
 
 /** Ends one session of the account. False when it had ended or is not the account's. */

@@ -5,7 +5,7 @@ import { listRoute } from '../../kernel/http/list-route.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
 import type { AccountParts } from '../parts.ts';
-import { endSession, type ListedSession, listSessions } from './owner-session.ts';
+import { endSession, type ListedSession, listSessions, lockForSessions } from './owner-session.ts';
 
 const session = z.object({
   id: z.string(),
@@ -84,6 +84,7 @@ function endSessionRoute({ db }: AccountParts): Route {
     },
     async ({ caller: { accountId, keyId }, params: { id }, ip }) => {
       await db.transaction(async (tx) => {
+        await lockForSessions(tx, accountId);
         if (!(await endSession(tx, { accountId, id }))) throw accountErrors.session_not_found();
         const by = { keyId, address: ip };
         await recordAudit(tx, { accountId, action: 'session.ended', by, details: { sessions: 1 } });

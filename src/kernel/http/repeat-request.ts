@@ -21,24 +21,30 @@ export interface RouteAnswer {
   readonly body: unknown;
 }
 
-/** Runs the handler of a kept request. Only for routes that read nothing else of their request, and answer with JSON. */
-export async function repeatRequest(
-  route: Route,
-  { params, body: given, ip, idempotencyKey }: KeptRequest,
-  caller: Caller,
+/** The parts of a kept request, as its handler reads them. */
+export function readKept(
+  { spec }: Route,
+  { params, body: given, idempotencyKey }: KeptRequest,
   secrets: RequestHashes,
-): Promise<RouteAnswer> {
-  const { spec } = route;
+) {
   const body = validate('body', spec.body, given);
-  const request = {
+  return {
     body,
     params: spec.params && validate('params', spec.params, params),
     idempotency:
       idempotencyKey === undefined ? undefined : claimOf(idempotencyKey, { routeId: spec.id, params, body }, secrets),
-    requestId: newId('req'),
-    ip,
   };
+}
+
+/** Runs the handler of a kept request. Only for routes that read nothing else of their request, and answer with JSON. */
+export async function repeatRequest(
+  route: Route,
+  kept: KeptRequest,
+  caller: Caller,
+  secrets: RequestHashes,
+): Promise<RouteAnswer> {
+  const request = { ...readKept(route, kept, secrets), requestId: newId('req'), ip: kept.ip };
   const answer = await withPresentCaller(caller, (present) => route.handle({ ...request, caller: present }));
-  if (!('body' in answer)) throw new Error(`${spec.id} does not answer with JSON`);
+  if (!('body' in answer)) throw new Error(`${route.spec.id} does not answer with JSON`);
   return { ...answer, body: JSON.parse(checkedJson(route, answer)) };
 }

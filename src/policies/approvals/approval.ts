@@ -104,6 +104,10 @@ export function topicOf(id: string): string {
  * Ends a pending approval, in the caller's commit. False when it has ended before, or has expired: then only `expired` ends it.
  */
 export async function endApproval(tx: Transaction, { id, status, ...by }: Ending): Promise<boolean> {
+  // As everything that ends approvals or sessions does, so that they follow one another.
+  await tx.query('SELECT FROM accounts WHERE id = (SELECT account_id FROM approvals WHERE id = $1) FOR NO KEY UPDATE', [
+    id,
+  ]);
   const inTime = status === 'expired' ? 'expires_at <= clock_timestamp()' : 'expires_at > clock_timestamp()';
   const { rows } = await tx.query<{ accountId: bigint }>(
     `UPDATE approvals SET status = $2, decided_at = clock_timestamp(), session_id = $3, reason = $4, granted = $5,

@@ -32,6 +32,8 @@ class Asking implements ApprovalCase {
     this.#db = db;
   }
 
+  begin(): void {}
+
   async consentTo(judged: JudgedPayment): Promise<Authority> {
     const { outcome, stamp, spends, budgets } = judged;
     const isCovered = spends.every(

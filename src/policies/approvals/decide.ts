@@ -3,9 +3,11 @@ import { type Database, onlyRow } from '../../kernel/db/database.ts';
 import type { Caller, Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
-import { type RouteAnswer, repeatRequest } from '../../kernel/http/repeat-request.ts';
+import { type KeptRequest, type RouteAnswer, readKept, repeatRequest } from '../../kernel/http/repeat-request.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { findKey } from '../../ledger/idempotency.ts';
+import type { ApprovalCase } from '../approval-case.ts';
 import { type Approval, endApproval, type FailureReason, findRequest, sealKept, selectApprovals } from './approval.ts';
 import { type Decider, Executing, NotExecuted } from './execute.ts';
 import { digestOf, hashOfShown } from './terms.ts';
@@ -51,14 +53,16 @@ export async function approve(
   const { caller, isLive } = await findCaller(parts.db, approval);
   if (!isLive) return fail(parts, approval, keyEnded);
   const { checkpoint = noCheckpoint } = parts;
+  const kept = await findKept(parts, approval);
+  if (kept === undefined) return { decision: 'not_pending' };
   const executing = new Executing({ ...parts, checkpoint }, approval, decider);
   checkpoint('approval.begun');
   try {
-    const answer = await repeatAs(parts, approval, { ...caller, approval: executing });
+    const answer = await repeatRequest(kept.route, kept.request, { ...caller, approval: executing }, parts.secrets);
     checkpoint('approval.executed');
     return (await isExecuted(parts, approval)) ?? fail(parts, approval, answeredOtherwise(answer));
   } catch (error) {
-    return (await isExecuted(parts, approval)) ?? explain(parts, decider, approval, { now: executing.now, error });
+    return (await isExecuted(parts, approval)) ?? explain(parts, approval, { now: executing.now, error });
   }
 }
 
@@ -70,14 +74,13 @@ async function isExecuted(parts: DecideParts, { id, accountId }: Approval): Prom
 
 async function explain(
   parts: DecideParts,
-  decider: Decider,
   approval: Approval,
   { now, error }: { readonly now: Executing['now']; readonly error: unknown },
 ): Promise<Decision> {
   if (error instanceof NotExecuted) {
     if (error.why !== 'changed') return { decision: error.why };
-    // The recipient has changed their name during the commit. The next run sees it.
-    if (now === undefined) return approve(parts, decider, approval);
+    // Something changed during the commit. Another click sees it.
+    if (now === undefined) return { decision: 'changed', changes: [] };
     await showAgain(parts, approval, now.shown);
     return { decision: 'changed', changes: now.changes };
   }
@@ -152,32 +155,42 @@ async function findCaller(
   return { caller: { ...key, bucket: `account:${accountId}` }, isLive };
 }
 
+interface Kept {
+  readonly route: Route;
+  readonly request: KeptRequest;
+}
+
 /** The payment belongs to the Idempotency-Key of the request, and without one to the approval. */
-async function repeatAs(
-  { db, routes, secrets }: DecideParts,
-  approval: Approval,
-  caller: Caller,
-): Promise<RouteAnswer> {
+async function findKept({ db, routes, secrets }: DecideParts, approval: Approval): Promise<Kept | undefined> {
   const request = await findRequest(db, secrets, approval);
-  if (request === undefined) throw new NotExecuted('not_pending');
+  if (request === undefined) return undefined;
   const route = routes().find(({ spec }) => spec.id === request.routeId);
   if (route === undefined) throw new Error(`there is no operation ${request.routeId}`);
-  const idempotencyKey = request.idempotencyKey ?? approval.id;
-  return repeatRequest(route, { ...request, idempotencyKey }, caller, secrets);
+  return { route, request: { ...request, idempotencyKey: request.idempotencyKey ?? approval.id } };
 }
 
 /** Consents to nothing, so that only the stored answer of an executed payment is found. */
-const replaying = {
+const replaying: ApprovalCase = {
+  begin() {
+    throw new NotExecuted('not_pending');
+  },
   consentTo(): Promise<never> {
     throw new NotExecuted('not_pending');
   },
 };
 
-/** What the executed payment answered. Null when it is not kept any more, as with a call that came to nothing. */
+/** What the executed payment answered. Null when that is not kept any more, as after 48 hours, or with a call that came to nothing. */
 export async function findResult(parts: DecideParts, approval: Approval): Promise<RouteAnswer | null> {
+  const kept = await findKept(parts, approval);
   const { caller } = await findCaller(parts.db, approval);
+  if (kept === undefined || !(await isKept(parts, approval, kept))) return null;
   try {
-    const { status, body } = await repeatAs(parts, approval, { ...caller, approval: replaying });
+    const { status, body } = await repeatRequest(
+      kept.route,
+      kept.request,
+      { ...caller, approval: replaying },
+      parts.secrets,
+    );
     return { status, body };
   } catch (error) {
     if (error instanceof Problem && error.code === httpErrors.idempotency_in_progress.code) return null;
@@ -185,6 +198,16 @@ export async function findResult(parts: DecideParts, approval: Approval): Promis
     if (error instanceof NotExecuted) return null;
     throw error;
   }
+}
+
+/** Without a stored answer the handler would begin the payment again, and ask a shop or a seller. */
+async function isKept(
+  { db, secrets }: DecideParts,
+  { accountId }: Approval,
+  { route, request }: Kept,
+): Promise<boolean> {
+  const { idempotency } = readKept(route, request, secrets);
+  return idempotency !== undefined && (await findKey(db, { accountId, ...idempotency })).holder === 'this';
 }
 
 function toBody({ code, title, message, status, extras }: Problem) {

@@ -4,11 +4,20 @@ import type { Database, Transaction } from '../../kernel/db/database.ts';
 import type { Checkpoint } from '../../kernel/sagas/checkpoint.ts';
 import type { Authority, Spend } from '../../ledger/posting.ts';
 import { lockOwner } from '../../ledger/require-live-key.ts';
-import { toText } from '../../money/amount.ts';
+import { amountOf, toText } from '../../money/amount.ts';
 import type { ApprovalCase, JudgedPayment } from '../approval-case.ts';
-import { listBudgets } from '../budget-states.ts';
+import { type BudgetState, listBudgets } from '../budget-states.ts';
 import { type Approval, endApproval, type Granted } from './approval.ts';
-import { changesSince, describePayee, type Shown, shownOf, termsOf } from './terms.ts';
+import {
+  type BudgetEffect,
+  budgetsSince,
+  changesSince,
+  describePayee,
+  missingOf,
+  type Shown,
+  shownOf,
+  termsOf,
+} from './terms.ts';
 
 export interface Decider {
   readonly sessionId: string;
@@ -47,11 +56,18 @@ export class Executing implements ApprovalCase {
     this.#decider = decider;
   }
 
+  begin(): void {}
+
   async consentTo(judged: JudgedPayment): Promise<Authority> {
     const terms = await termsOf(this.#parts.db, judged);
-    const changes = changesSince(this.#approval.shown.terms, terms, judged.payment.facts?.() ?? []);
+    const { shown } = this.#approval;
+    const now = shownOf(terms, judged);
+    const changes = [
+      ...changesSince(shown.terms, terms, judged.payment.facts?.() ?? []),
+      ...budgetsSince(shown.budgets, now.budgets),
+    ];
     if (changes.length > 0) {
-      this.now = { shown: shownOf(terms, judged), changes };
+      this.now = { shown: now, changes };
       throw new NotExecuted('changed');
     }
     return {
@@ -74,7 +90,7 @@ export class Executing implements ApprovalCase {
     if (rowCount !== 1) throw new NotExecuted('not_pending');
     if ((await describePayee(tx, payment.counterparty)).to !== shown.terms.to) throw new NotExecuted('changed');
     this.#parts.checkpoint('approval.held');
-    const { granted, taken } = within(spends, await listBudgets(tx, caller));
+    const { granted, taken } = within(spends, await listBudgets(tx, caller), shown.budgets);
     if (!(await endApproval(tx, { id, status: 'executed', sessionId, granted }))) throw new NotExecuted('not_pending');
     await recordAudit(tx, {
       accountId,
@@ -87,18 +103,22 @@ export class Executing implements ApprovalCase {
   }
 }
 
-/** What a budget that asks does not cover is given by the owner, and not taken of it. */
+/** What a budget that asks does not cover is given by the owner, and not taken of it: at most what the page has said. */
 function within(
   spends: readonly Spend[],
-  budgets: Awaited<ReturnType<typeof listBudgets>>,
+  budgets: readonly BudgetState[],
+  shown: readonly BudgetEffect[],
 ): { readonly granted: readonly Granted[]; readonly taken: readonly Spend[] } {
   const granted: Granted[] = [];
   const taken = spends.map((spend) => {
     const budget = budgets.find((one) => one.budget === spend.budget);
     if (budget === undefined || budget.onExceed !== 'ask') return spend;
-    const missing = spend.amount - budget.remaining.atomic;
-    if (missing <= 0n) return spend;
-    granted.push({ key: budget.key, id: budget.id, amount: toText({ ...budget.remaining, atomic: missing as never }) });
+    const missing = missingOf(spend.amount, budget);
+    if (missing === 0n) return spend;
+    const { key, id } = budget;
+    const most = BigInt(shown.find((one) => one.key === key && one.id === id)?.missing ?? 0);
+    if (missing > most) throw new NotExecuted('changed');
+    granted.push({ key, id, amount: toText(amountOf(budget.limit.asset, missing)) });
     return { budget: spend.budget, amount: budget.remaining.atomic };
   });
   return { granted, taken: taken.filter(({ amount }) => amount > 0n) };

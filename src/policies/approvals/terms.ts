@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../kernel/db/database.ts';
-import { toText } from '../../money/amount.ts';
+import { amountOf, toText } from '../../money/amount.ts';
 import type { JudgedPayment, ShownRule } from '../approval-case.ts';
-import { afterSpending, describeBudget } from '../budget-states.ts';
+import { afterSpending, type BudgetState, describeBudget } from '../budget-states.ts';
 import type { Counterparty, Fact, Operation } from '../consent.ts';
 
 /** A fact as it is kept: plain JSON. */
@@ -35,6 +35,9 @@ export interface BudgetEffect extends Omit<ShownBudget, 'operations' | 'spent' |
   readonly before: string;
   readonly after: string;
   readonly beyond: string | null;
+  /** In atomic units: what the payment takes of it, and what of that is beyond it. */
+  readonly takes: string;
+  readonly missing: string;
 }
 
 /** What the owner is shown. */
@@ -68,13 +71,34 @@ export function shownOf(terms: Terms, { rule, outcome, budgets, spends }: Judged
     const spend = spends.find((one) => one.budget === budget.budget)?.amount ?? 0n;
     if (spend === 0n) return [];
     const { operations: _, spent: before, remaining, resetsAt, ...shown } = describeBudget(budget);
-    const missing = spend - budget.remaining.atomic;
+    const missing = missingOf(spend, budget);
     const spent = describeBudget(after[index] as typeof budget).spent;
     const isBeyond = missing > 0n;
-    const beyond = isBeyond ? toText({ ...budget.remaining, atomic: missing as never }) : null;
-    return [{ ...shown, before, after: isBeyond ? shown.limit : spent, beyond }];
+    const beyond = isBeyond ? toText(amountOf(budget.limit.asset, missing)) : null;
+    const exact = { takes: String(spend), missing: String(missing) };
+    return [{ ...shown, before, after: isBeyond ? shown.limit : spent, beyond, ...exact }];
   });
   return { terms, rule: outcome === 'ask' ? rule : null, budgets: effects };
+}
+
+/** What a budget does not cover. */
+export function missingOf(amount: bigint, { remaining }: Pick<BudgetState, 'remaining'>): bigint {
+  return amount > remaining.atomic ? amount - remaining.atomic : 0n;
+}
+
+/**
+ * The budgets that the payment would take more of than was shown, or exceed by more. A rate that moves by less than one percent is no
+ * change.
+ */
+export function budgetsSince(shown: readonly BudgetEffect[], now: readonly BudgetEffect[]): readonly string[] {
+  return now
+    .filter((budget) => {
+      const before = shown.find(({ key, id }) => key === budget.key && id === budget.id);
+      if (before === undefined) return true;
+      const takesMore = BigInt(budget.takes) * 100n > BigInt(before.takes) * 101n;
+      return takesMore || BigInt(budget.missing) > BigInt(before.missing);
+    })
+    .map(({ id }) => `Budget ${id}`);
 }
 
 function keep({ label, text, quoted, promise }: Fact): KeptFact {
@@ -88,7 +112,7 @@ function payeeOf(counterparty: Counterparty): string {
     case 'address':
       return `address:${counterparty.address.toLowerCase()}`;
     case 'shop':
-      return `shop:${counterparty.domain}`;
+      return `shop:${counterparty.domain}:${counterparty.owner}`;
     case 'endpoint':
       return `endpoint:${counterparty.host}`;
   }

@@ -79,7 +79,7 @@ export function paymentFor(order: PreparedOrder): Payment {
   return {
     operation: 'order',
     amount: heldFor(order),
-    counterparty: { kind: 'shop', domain: order.domain },
+    counterparty: { kind: 'shop', domain: order.domain, owner: order.merchantId },
     chains: [homeChain],
     facts: () => orderFacts(order),
   };
@@ -98,7 +98,7 @@ function orderFacts({ product, quantity, amount, fee, address }: PreparedOrder):
     { label: 'Quantity', text: String(quantity) },
     { label: 'The shop charges', text: toText(amount) },
     { label: 'Fee', text: toText(fee) },
-    { label: 'Ship to', text: place.filter(Boolean).join(', ') },
+    { label: 'Ship to', text: place.filter(Boolean).join('\n') },
   ];
 }
 

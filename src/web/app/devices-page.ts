@@ -1,5 +1,10 @@
 import { recordAudit } from '../../accounts/audit/record.ts';
-import { endSession, type ListedSession, listSessions } from '../../accounts/sessions/owner-session.ts';
+import {
+  endSession,
+  type ListedSession,
+  listSessions,
+  lockForSessions,
+} from '../../accounts/sessions/owner-session.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { dateTimeText, timeOfDay } from '../format.ts';
 import { type Html, html } from '../html.ts';
@@ -28,6 +33,7 @@ export function addDevicesPage(shell: Shell, { db, context }: DevicesParts): voi
 
   shell.form('/app/devices/end', async ({ session: { accountId }, address }, { id = '' }) => {
     await db.transaction(async (tx) => {
+      await lockForSessions(tx, accountId);
       if (!(await endSession(tx, { accountId, id }))) return;
       await recordAudit(tx, { accountId, action: 'session.ended', by: { address }, details: { sessions: 1 } });
     });

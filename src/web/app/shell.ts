@@ -1,6 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordAudit } from '../../accounts/audit/record.ts';
-import { endAllSessions, endSession, findSession, type OwnerSession } from '../../accounts/sessions/owner-session.ts';
+import {
+  endAllSessions,
+  endSession,
+  findSession,
+  lockForSessions,
+  type OwnerSession,
+} from '../../accounts/sessions/owner-session.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { refuseUnstorableText } from '../../kernel/http/parse-body.ts';
 import type { Problem } from '../../kernel/http/problem.ts';
@@ -139,6 +145,7 @@ async function signOut(
 ): Promise<void> {
   const { accountId } = session;
   await db.transaction(async (tx) => {
+    await lockForSessions(tx, accountId);
     const sessions = everywhere ? await endAllSessions(tx, accountId) : Number(await endSession(tx, session));
     if (sessions > 0)
       await recordAudit(tx, { accountId, action: 'session.ended', by: { address }, details: { sessions } });

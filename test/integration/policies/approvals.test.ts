@@ -60,6 +60,15 @@ const balance = async (of = owner) => Number((await client.get('/circle/balance'
 /** Everything that may change meanwhile, in the database. */
 const sql = (text: string, values: readonly unknown[] = []) => service.database.db.query(text, values);
 
+const mug = {
+  website: 'demo-shop.example',
+  productTitle: 'Stoneware Mug, Sea',
+  productBrand: 'Alder Pottery',
+  amount: 24,
+  paymentMethod: 'usdc',
+  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
+};
+
 describe('a payment that a rule asks about', () => {
   test('becomes an approval, and approving pays it', async () => {
     const asked = await pay({ note: 'For the invoice of last week.', description: 'Tea' });
@@ -139,8 +148,9 @@ describe('a payment that a rule asks about', () => {
     );
     expect(hook.status, JSON.stringify(hook.body)).toBe(201);
     const id = await ask();
-    const { rows } = await sql("SELECT type, data FROM ledger.events WHERE type = 'approval.requested'");
-    expect(rows.some(({ data }) => data.approvalId === id)).toBe(true);
+    await expect
+      .poll(async () => (await client.get('/webhooks/deliveries', owner.key)).body.deliveries)
+      .toMatchObject([{ event: 'approval.requested' }]);
     const mails = await client.get('/sandbox/messages', owner.key);
     expect(JSON.stringify(mails.body)).toContain(`/approve/${id}`);
     await clickApprove(id);
@@ -310,6 +320,18 @@ describe('budgets that ask', () => {
     expect(rows).toEqual([{ granted: [{ key: agent.id, id: 'daily', amount: '3 USDC' }] }]);
   });
 
+  test('never get more than the page has said', async () => {
+    await setPolicy(agent, { rules: [{ effect: 'ask', amount: { gt: 5 } }, { effect: 'allow' }], budgets: [daily] });
+    const id = await ask({ amount: 8 });
+    for (const _ of [1, 2]) expect((await pay({ amount: 5 })).status).toBe(200);
+    const page = await clickApprove(id);
+    expect([page.status, await balance()]).toEqual([409, 90]);
+    expect(page.text).toContain('Budget daily');
+    expect(page.text).toContain('8 USDC beyond it');
+    await browser.submit(`/approve/${id}`);
+    expect(await balance()).toBe(82);
+  });
+
   test('do not open one that denies', async () => {
     await setPolicy(agent, { budgets: [daily, { ...daily, id: 'hard', amount: 9, onExceed: 'deny' }] });
     expect((await pay({ amount: 11 })).body.code).toBe('budget_exceeded');
@@ -324,15 +346,6 @@ describe('budgets that ask', () => {
 
 describe('every way to pay', () => {
   beforeEach(() => setPolicy(agent, { rules: [{ effect: 'ask' }] }));
-
-  const mug = {
-    website: 'demo-shop.example',
-    productTitle: 'Stoneware Mug, Sea',
-    productBrand: 'Alder Pottery',
-    amount: 24,
-    paymentMethod: 'usdc',
-    shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-  };
 
   test.each([
     ['/circle/withdraw', { amount: 20, address: `0x${'7'.repeat(40)}` }, 200],
@@ -384,6 +397,50 @@ describe('every way to pay', () => {
       reason: { code: 'invoice_already_cancelled' },
     });
     expect(await balance()).toBe(100);
+  });
+});
+
+describe('the result', () => {
+  test('is not made anew when its answer is not kept any more', async () => {
+    const paths = ['/agent/transfer', '/nano/pay', '/shopping/buy'];
+    await setPolicy(agent, { rules: [{ effect: 'ask' }] });
+    const bodies = [
+      { to: grace.handle, amount: 8, currency: 'USDC' },
+      { url: 'http://demo-seller.example/forecast', maxAmount: 1 },
+      { ...mug },
+    ];
+    const ids: string[] = [];
+    for (const [index, path] of paths.entries()) {
+      const { body } = await client.post(path, bodies[index], agent.apiKey);
+      await clickApprove(body.approvalId);
+      ids.push(body.approvalId);
+    }
+    const paid = await balance();
+    await sql('DELETE FROM ledger.idempotency_keys');
+    for (const id of ids) expect((await look(id)).body).toMatchObject({ status: 'executed', result: null });
+    expect(await balance()).toBe(paid);
+  });
+});
+
+describe('deciding beside other changes', () => {
+  test('ending the session, cancelling and denying at the same moment is never an error', async () => {
+    for (let round = 0; round < 8; round++) {
+      const id = await ask({ amount: 6 + round / 10 });
+      const { body } = await client.get('/account/sessions', owner.key);
+      await browser.get(`/approve/${id}`);
+      const replies = await Promise.all([
+        browser.submit(`/approve/${id}`),
+        round % 2 === 0
+          ? client.request('DELETE', `/account/sessions/${body.sessions[0].id}`, { key: owner.key })
+          : client.post(`/approvals/${id}/cancel`, undefined, agent.apiKey),
+      ]);
+      for (const { status } of replies) expect(status).toBeLessThan(500);
+      const before = await balance();
+      const { status } = (await look(id)).body;
+      expect(['executed', 'cancelled', 'pending']).toContain(status);
+      await browser.signIn(owner);
+      expect(await balance()).toBe(before);
+    }
   });
 });
 

@@ -65,7 +65,7 @@ const counterparties: readonly (readonly [Counterparty, readonly string[], Facts
     { handle: 'PA-CCCCCCCC', contact: { email: null, phone: '+14155550123' } },
   ],
   [{ kind: 'address', address: `0x${'A'.repeat(40)}` }, [`0x${'a'.repeat(40)}`], {}],
-  [{ kind: 'shop', domain: 'shop.example' }, ['shop.example'], {}],
+  [{ kind: 'shop', domain: 'shop.example', owner: null }, ['shop.example'], {}],
   [{ kind: 'endpoint', host: 'api.example' }, ['api.example'], {}],
   [{ kind: 'endpoint', host: 'other.example' }, ['other.example'], {}],
   [{ kind: 'endpoint', host: 'api.example:8443' }, ['api.example:8443', 'api.example'], {}],
