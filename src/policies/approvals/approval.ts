@@ -6,7 +6,7 @@ import { type Shown, sayTerms } from './terms.ts';
 
 export const approvalStatuses = ['pending', 'executed', 'denied', 'expired', 'cancelled', 'failed'] as const;
 
-export type ApprovalStatus = (typeof approvalStatuses)[number];
+type ApprovalStatus = (typeof approvalStatuses)[number];
 
 export interface Granted {
   readonly key: string;

@@ -93,7 +93,7 @@ function approvalPage(approval: Approval, visit: Visit, context: PageContext, no
   const { status, shown, note, keyId, keyName } = approval;
   const { terms, rule, budgets } = shown;
   const { base } = context;
-  const asker = keyName === null ? keyId : `${keyName} (${keyId})`;
+  const whose = rule?.key === keyId ? 'its policy' : `the policy of the key ${rule?.key}`;
   const body = html`<h1>${status === 'pending' ? 'Approve this payment?' : headings[status]}</h1>
 ${notice !== undefined && html`<p class="notice" role="alert">${notice}</p>`}
 ${status !== 'pending' && html`<p class="lead">${ending(approval)}</p>`}
@@ -101,7 +101,7 @@ ${status !== 'pending' && html`<p class="lead">${ending(approval)}</p>`}
 <p class="payee">${sayTerms(terms)}</p>
 <dl class="terms">${terms.to !== null && fact({ label: labelOfPayee(terms.operation), text: terms.to })}${terms.facts.map(fact)}</dl>
 <h2>Why you are asked</h2>
-<dl class="terms">${fact({ label: 'Asked by', text: asker })}${rule !== null && fact({ label: 'Rule', text: `Rule ${rule.index + 1} of the key ${rule.key} asks you first` })}${budgets.map(budgetFact)}</dl>
+<dl class="terms">${fact({ label: 'Asked by', text: keyName ?? keyId })}${rule !== null && fact({ label: 'Rule', text: `Rule ${rule.index + 1} of ${whose} asks you first` })}${budgets.map(budgetFact)}</dl>
 <p class="hint"><a href="${base}/app/keys/${keyId}">See the policy of this key</a></p>
 ${note !== null && html`<figure class="said"><figcaption>The agent’s own words, which nobody has checked</figcaption><blockquote>${note}</blockquote></figure>`}
 ${status === 'pending' && decisionForms(approval, visit, base)}`;

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { forgetApprovals } from '../../../src/policies/approvals/expire.ts';
 import type { Client, Reply, TestAccount } from '../../support/client.ts';
 import { createKey, type TestKey } from '../../support/key-tree.ts';
 import { type OwnerBrowser, openOwnerBrowser } from '../../support/owner.ts';
@@ -442,6 +443,14 @@ describe('deciding beside other changes', () => {
       expect(await balance()).toBe(before);
     }
   });
+});
+
+test('an approval is forgotten after 30 days', async () => {
+  const [old, young] = [await ask(), await ask({ amount: 9 })];
+  await sql("UPDATE approvals SET created_at = created_at - interval '30 days 1 minute' WHERE id = $1", [old]);
+  await forgetApprovals(service.database.db);
+  expect((await look(old)).status).toBe(404);
+  expect((await look(young)).status).toBe(200);
 });
 
 describe('waiting', () => {
