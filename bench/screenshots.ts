@@ -145,7 +145,7 @@ async function takePictures(window: Browser, { name, address, prepare }: Shot): 
       await page.goto(address);
       await prepare?.(page);
       await page.waitForTimeout(300);
-      await page.screenshot({ path: join(folder, file), fullPage: size === 'phone' && every !== undefined });
+      await page.screenshot({ path: join(folder, file), fullPage: size === 'phone' && (every !== undefined || name === 'approve') });
       await page.close();
     }
   }
