@@ -23,6 +23,7 @@ import { invoices } from '../payments/invoices/feature.ts';
 import { swaps } from '../payments/swaps/feature.ts';
 import { transfers } from '../payments/transfers/feature.ts';
 import { withdrawals } from '../payments/withdrawals/feature.ts';
+import { decisions } from '../policies/decisions/feature.ts';
 import { policies } from '../policies/feature.ts';
 import { merchants } from '../shopping/merchants/feature.ts';
 import { orders } from '../shopping/orders/feature.ts';
@@ -39,6 +40,7 @@ export const features: readonly ListedFeature[] = [
   accounts,
   audit,
   policies,
+  decisions,
   transfers,
   invoices,
   wallets,

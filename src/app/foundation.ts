@@ -124,7 +124,15 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
   meters?.pools.set('requests', db.pool).set('ledger', ledgerDb.pool);
   const eventNotice = createNotice(db, 'events');
   closers.push(() => eventNotice.stop());
-  const ledger = createLedger({ db: ledgerDb, logger, onBatch: meters?.batches.count, onEvents: eventNotice.tell });
+  const decisionNotice = createNotice(db, 'decisions');
+  closers.push(() => decisionNotice.stop());
+  const ledger = createLedger({
+    db: ledgerDb,
+    logger,
+    onBatch: meters?.batches.count,
+    onEvents: eventNotice.tell,
+    onDecisions: decisionNotice.tell,
+  });
   closers.push(() => ledger.stop());
 
   let publicUrl = config.publicUrl ?? '';

@@ -17,6 +17,8 @@ import { createMemoryLimiter } from '../kernel/rate-limit/memory-limiter.ts';
 import { createOnce } from '../ledger/idempotency.ts';
 import { createAskOwner } from '../policies/approvals/ask-owner.ts';
 import { createConsent } from '../policies/create-consent.ts';
+import { decisions } from '../policies/decisions/feature.ts';
+import { createRefusalBook } from '../policies/decisions/refusal-book.ts';
 import { policies } from '../policies/feature.ts';
 import type { Foundation } from './foundation.ts';
 import { gather, settingsOf } from './listed-feature.ts';
@@ -63,7 +65,10 @@ export async function startServing(
   closers.push(() => accountChanges.stop());
 
   const { rateLimits } = config;
+  const refusals = createRefusalBook({ db, logger, windowMs: settingsOf(config, decisions).windowMs });
+  closers.push(() => refusals.stop());
   const consent = createConsent({
+    refusals,
     db,
     clock,
     publicUrl,

@@ -1,6 +1,6 @@
 import { CallerChanged } from '../kernel/http/caller-changed.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
-import { defineErrors, type ErrorKind } from '../kernel/http/problem.ts';
+import { defineErrors, type ErrorKind, type Problem } from '../kernel/http/problem.ts';
 import { toDecimalText } from '../money/amount.ts';
 import type { ExceededBudget, Outcome, RefusedOutcome } from './posting.ts';
 
@@ -38,7 +38,11 @@ const refusals: Readonly<Record<Exclude<RefusedOutcome, 'unknown_account' | 'sta
 
 /** The error for a request whose posting the ledger refuses. The rest are bugs, and so an internal error. */
 export function postingRefusal(refused: Outcome | undefined, what: string): Error {
-  if (refused?.outcome === 'budget_exceeded') return budgetRefusal(refused.exceeded);
+  if (refused?.outcome === 'budget_exceeded') {
+    const problem = budgetRefusal(refused.exceeded);
+    refused.decision?.refused(problem, refused.exceeded);
+    return problem;
+  }
   const outcome = refused?.outcome;
   if (outcome === 'stale') return new CallerChanged();
   if (outcome === undefined || !(outcome in refusals)) return new Error(`${what} was refused: ${outcome}`);
@@ -47,9 +51,9 @@ export function postingRefusal(refused: Outcome | undefined, what: string): Erro
 }
 
 /** One budget that denies is enough. If all that do not cover the payment ask, the owner is asked. */
-export function budgetRefusal(exceeded: readonly ExceededBudget[]): Error {
+export function budgetRefusal(exceeded: readonly ExceededBudget[]): Problem {
   const first = exceeded.find(({ onExceed }) => onExceed === 'deny') ?? exceeded[0];
-  if (first === undefined) return new Error('no budget is exceeded');
+  if (first === undefined) throw new Error('no budget is exceeded');
   const { key, id, remaining, resetsAt, onExceed } = first;
   const members = {
     budget: { key, id },

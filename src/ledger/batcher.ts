@@ -127,6 +127,8 @@ export interface BatcherOptions {
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
   /** Called after a commit that may have recorded events. */
   readonly onEvents?: (() => void) | undefined;
+  /** Called after a commit that may have recorded decisions. */
+  readonly onDecisions?: (() => void) | undefined;
 }
 
 /**
@@ -136,7 +138,7 @@ export interface BatcherOptions {
  * one leaves beside another that has just begun.
  */
 export function createBatcher(options: BatcherOptions): Batcher {
-  const { pool, logger, known, limits: given, onBatch, onEvents } = options;
+  const { pool, logger, known, limits: given, onBatch, onEvents, onDecisions } = options;
   const limits = { ...defaultLimits, ...given };
   let waiting: Waiting[] = [];
   let inFlight = 0;
@@ -224,6 +226,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       client.release();
       report('answered');
       if (postings.some(mayRecordEvents)) onEvents?.();
+      if (postings.some(isDecided)) onDecisions?.();
       known.add(touched);
       for (let index = 0; index < batch.length; index++) {
         const outcome = outcomes[index] as Outcome | LedgerUnavailable;
@@ -245,6 +248,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       logger.warn({ err: error, postings: batch.length }, 'a database connection was lost while posting');
       // It may have committed.
       onEvents?.();
+      onDecisions?.();
       for (const { reject } of batch) reject(new OutcomeUnknown(error));
       return;
     }
@@ -300,6 +304,10 @@ export function createBatcher(options: BatcherOptions): Batcher {
 /** A budget that is spent may reach a threshold. */
 function mayRecordEvents({ senderEvent, recipientEvent, authority }: Posting): boolean {
   return senderEvent !== undefined || recipientEvent !== undefined || (authority?.spends.length ?? 0) > 0;
+}
+
+function isDecided({ authority }: Posting): boolean {
+  return authority?.decision !== undefined;
 }
 
 function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolean {

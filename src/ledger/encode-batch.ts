@@ -126,11 +126,27 @@ function encodeSpends(postings: readonly Posting[]): (string | null)[] {
   return [`{${rising.join(',')}}`, spendPostings.literal, spendPlaces.literal, spendAmounts.literal];
 }
 
+/** The last arguments of ledger.post_decided: the decisions about those postings that have one. Undefined when none has. */
+export function encodeDecisions(postings: readonly Posting[]): string[] | undefined {
+  const bodies: string[] = [];
+  const [places, ids] = columns(4);
+  for (let index = 0; index < postings.length; index++) {
+    const decision = (postings[index] as Posting).authority?.decision;
+    if (decision === undefined) continue;
+    places.add(index + 1);
+    ids.add(newUuid(Date.now()));
+    // JSON without blanks has no line breaks.
+    bodies.push(JSON.stringify(decision.body));
+  }
+  return bodies.length === 0 ? undefined : [places.literal as string, ids.literal as string, bodies.join('\n')];
+}
+
 /** The arguments of ledger.post_one. Undefined for a posting that only ledger.post can take. */
 export function encodeLone(posting: Posting, uuid: string, { isKnown, slot }: Accounts): (string | null)[] | undefined {
   const { amount, fee, idempotency, keyId, senderId, recipientId, authority } = posting;
   if (posting.reference !== undefined || posting.details !== undefined) return;
-  if (posting.returns !== undefined || (authority !== undefined && authority.spends.length > 0)) return;
+  if (posting.returns !== undefined || authority?.decision !== undefined) return;
+  if (authority !== undefined && authority.spends.length > 0) return;
   const parties = partiesOf(posting, slot);
   if (parties === undefined) return;
   const { payer, payee, feeTo } = parties;

@@ -5,7 +5,7 @@ import { LedgerUnavailable } from './errors.ts';
 import { anySlot, gatherFees, takesFees } from './fee-slots.ts';
 import { lacksMonth, lacksMonthAdvice } from './months.ts';
 import { findEarlier, type PostCall, type PostRow, postBatch } from './post-batch.ts';
-import { assertSound, type Outcome, type Posting } from './posting.ts';
+import { type Authority, assertSound, type Outcome, type Posting } from './posting.ts';
 
 /** The only way in which money moves. */
 export interface Ledger {
@@ -45,9 +45,11 @@ export interface LedgerOptions {
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
   /** Called after a batch that may have recorded events. Its commit notifies nobody (migration 019). */
   readonly onEvents?: () => void;
+  /** The same for a batch that may have recorded decisions (migration 030). */
+  readonly onDecisions?: () => void;
 }
 
-export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOptions): Ledger {
+export function createLedger({ db, logger, limits, onBatch, onEvents, onDecisions }: LedgerOptions): Ledger {
   const known = createKnownAccounts();
   const batcher = createBatcher({
     pool: db.pool,
@@ -55,6 +57,7 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
     known,
     onBatch,
     onEvents,
+    onDecisions,
     ...(limits === undefined ? {} : { limits }),
   });
 
@@ -83,9 +86,9 @@ export function createLedger({ db, logger, limits, onBatch, onEvents }: LedgerOp
   async function postAfterWork(tx: Transaction, postings: readonly Posting[]): Promise<readonly Outcome[]> {
     const ready: Posting[] = [];
     for (const posting of postings) {
-      const { authority } = posting;
-      if (authority?.inCommit === undefined) ready.push(posting);
-      else ready.push({ ...posting, authority: { stamp: authority.stamp, spends: await authority.inCommit(tx) } });
+      const { inCommit, ...authority } = posting.authority ?? {};
+      if (inCommit === undefined) ready.push(posting);
+      else ready.push({ ...posting, authority: { ...(authority as Authority), spends: await inCommit(tx) } });
     }
     return postWithin(tx, ready);
   }

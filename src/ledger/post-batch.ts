@@ -3,7 +3,16 @@ import type { Queryable } from '../kernel/db/database.ts';
 import { amountOf } from '../money/amount.ts';
 import type { Asset } from '../money/catalogue.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
-import { type Accounts, encodeBatch, encodeLone, keyDigest, requestDigests, uuidOf } from './encode-batch.ts';
+import {
+  type Accounts,
+  type EncodedBatch,
+  encodeBatch,
+  encodeDecisions,
+  encodeLone,
+  keyDigest,
+  requestDigests,
+  uuidOf,
+} from './encode-batch.ts';
 import { LedgerUnavailable } from './errors.ts';
 import {
   type ExceededBudget,
@@ -21,7 +30,8 @@ export interface PostCall {
   readonly text: string;
 }
 
-export const postCall = callOf('ledger.post', 32);
+const postCall = callOf('ledger.post', 32);
+const postDecidedCall = callOf('ledger.post_decided', 35);
 const postOneCall = callOf('ledger.post_one', 17);
 
 function callOf(name: string, count: number): PostCall {
@@ -81,9 +91,17 @@ export async function postBatch(
   const lone = encodeOnly(postings, into);
   if (lone !== undefined)
     return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
-  const { values, uuids, touched } = encodeBatch(postings, into);
-  const row = await run(postCall, values);
+  const { call, values, uuids, touched } = encodeCall(postings, into);
+  const row = await run(call, values);
   return { ...answersOf(postings, row, uuids), touched: opensAll.test(row.outcomes) ? touched : [] };
+}
+
+/** The call that posts a batch, and its arguments. */
+export function encodeCall(postings: readonly Posting[], into: Accounts): EncodedBatch & { readonly call: PostCall } {
+  const batch = encodeBatch(postings, into);
+  const decisions = encodeDecisions(postings);
+  if (decisions === undefined) return { ...batch, call: postCall };
+  return { ...batch, call: postDecidedCall, values: [...batch.values, ...decisions] };
 }
 
 /** Every account was opened before such an outcome. Of a letter that only a newer release knows we cannot tell. */
@@ -118,7 +136,7 @@ function answersOf(
     }
     if (letter === 'B') {
       const refused = row.earlier?.find(({ place }) => place === index + 1);
-      if (refused !== undefined && 'exceeded' in refused) return asExceeded(refused);
+      if (refused !== undefined && 'exceeded' in refused) return asExceeded(refused, posting);
     }
     return refusals[letter as RefusalLetter] ?? unknownRefusal(letter);
   });
@@ -136,9 +154,10 @@ const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: Refus
   S: { outcome: 'stale' },
 };
 
-function asExceeded({ exceeded }: ExceededPosting): Outcome {
+function asExceeded({ exceeded }: ExceededPosting, { authority }: Posting): Outcome {
   return {
     outcome: 'budget_exceeded',
+    decision: authority?.decision,
     exceeded: exceeded.map(({ key, id, onExceed, asset, remaining, resetsAt }) => ({
       key,
       id,

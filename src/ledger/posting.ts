@@ -1,4 +1,5 @@
 import type { Transaction } from '../kernel/db/database.ts';
+import type { Problem } from '../kernel/http/problem.ts';
 import { fromTypeId, newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import type { Asset, ChainId } from '../money/catalogue.ts';
@@ -56,6 +57,16 @@ export interface Authority {
    * refuses the posting, nothing of it stays.
    */
   readonly inCommit?: (tx: Transaction) => Promise<readonly Spend[]>;
+  /** Only where a policy has judged. */
+  readonly decision?: Decision;
+}
+
+/** The decision of policies about a payment. It is recorded in the commit of its posting (src/policies/decisions/). */
+export interface Decision {
+  /** What `ledger.post_decided` records. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** A budget does not cover the payment, and this is the answer. */
+  refused(problem: Problem, exceeded: readonly ExceededBudget[]): void;
 }
 
 /** One movement of money. Its entries sum to zero per chain and asset, and name each account at most once. */
@@ -121,7 +132,11 @@ export type Outcome =
   /** The earlier posting. Nothing was changed. */
   | { readonly outcome: 'duplicate'; readonly posting: Posted }
   /** Every budget that does not cover it, in the order of its spends. */
-  | { readonly outcome: 'budget_exceeded'; readonly exceeded: readonly ExceededBudget[] }
+  | {
+      readonly outcome: 'budget_exceeded';
+      readonly exceeded: readonly ExceededBudget[];
+      readonly decision?: Decision | undefined;
+    }
   | { readonly outcome: RefusedOutcome };
 
 export interface ExceededBudget {

@@ -25,6 +25,8 @@ export interface JudgedPayment {
 
 /** Stands for the owner in a request that runs again (`Caller.approval`). */
 export interface ApprovalCase {
+  /** Of the approval that is executed. */
+  readonly id?: string;
   /** Called before anything is judged. Throws where the request may only be replayed. */
   begin(): void;
   /** Throws where the payment must not be made by this run of the request. */

@@ -7,6 +7,7 @@ import type { Authority, Spend } from '../ledger/posting.ts';
 import type { ApprovalCase, ShownRule } from './approval-case.ts';
 import { findExceeded, listBudgets } from './budget-states.ts';
 import type { Consent, Payment } from './consent.ts';
+import { allowedBy, type RefusalBook, refusedBy } from './decisions/judged.ts';
 import { consentErrors } from './errors.ts';
 import { createFactBook, type FactParts } from './facts.ts';
 import { type KeyChain, keyAt, readChain } from './key-chain.ts';
@@ -27,6 +28,7 @@ export interface ConsentParts extends FactParts {
   /** The time that rules about hours go by. */
   readonly clock: Clock;
   readonly rates: RateParts;
+  readonly refusals: RefusalBook;
 }
 
 /** Which rule decides about a payment, and what it would take. */
@@ -47,7 +49,8 @@ const mostWeight = 16_000_000;
 /** For an account that never had a policy. */
 const free: Authority = { stamp: 0n, spends: [] };
 
-export function createConsent({ db, clock, rates: rateParts, publicUrl }: ConsentParts): ExplainedConsent {
+export function createConsent(parts: ConsentParts): ExplainedConsent {
+  const { db, clock, rates: rateParts, publicUrl, refusals } = parts;
   const remembered = new Map<string, KeyChain>();
   let weight = 0;
   const book = createFactBook({ db, publicUrl });
@@ -81,11 +84,12 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
     if (chain.isFrozen) throw consentErrors.key_frozen();
     const facts = book.recall(payment.counterparty);
     const judged: Judgement =
-      chain.rules.length === 0 ? allowed : judge(chain.rules, { payment, facts, nowMs: clock.now() });
+      chain.rules.length === 0 ? unruled : judge(chain.rules, { payment, facts, nowMs: clock.now() });
     if ('needs' in judged || judged.outcome !== 'allow') return authorizeSlowly(chain, caller, payment);
+    const allowed = allowedBy(refusals, { caller, payment, chain, rule: judged.rule });
     const spends = spendsOf(chain, payment);
-    if (spends instanceof Promise) return spends.then((known) => ({ stamp: chain.stamp, spends: known }));
-    return { stamp: chain.stamp, spends };
+    if (spends instanceof Promise) return spends.then((known) => ({ stamp: chain.stamp, spends: known, ...allowed }));
+    return { stamp: chain.stamp, spends, ...allowed };
   }
 
   /** With facts from the database, or refused. */
@@ -96,8 +100,9 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
       throw consentErrors.rule_denied(explainDenial(rule), { members: { rule } });
     }
     const spends = await spendsOf(chain, payment);
-    if (verdict.outcome === 'ask') throw await askOrRefuse(caller, spends, verdict);
-    return { stamp: chain.stamp, spends };
+    if (verdict.outcome === 'ask') throw await askOrRefuse(chain, caller, payment, { spends, verdict });
+    const { rule } = verdict;
+    return { stamp: chain.stamp, spends, ...allowedBy(refusals, { caller, payment, chain, rule }) };
   }
 
   /** With the newest policies, for a request that asks the owner or that the owner has approved. */
@@ -115,13 +120,33 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
     const exceeded = findExceeded(budgets, spends);
     if (exceeded.some(({ onExceed }) => onExceed === 'deny')) throw budgetRefusal(exceeded);
     const { policies } = chain;
-    return approval.consentTo({ caller, payment, stamp, policies, outcome, rule: shown, spends, budgets });
+    const authority = await approval.consentTo({
+      caller,
+      payment,
+      stamp,
+      policies,
+      outcome,
+      rule: shown,
+      spends,
+      budgets,
+    });
+    return {
+      ...authority,
+      ...allowedBy(refusals, { caller, payment, chain, rule, approval: approval.id ?? null }),
+    };
   }
 
   /** A budget that denies beats a rule that asks. */
-  async function askOrRefuse(caller: Caller, spends: readonly Spend[], { rule }: Verdict): Promise<Error> {
+  async function askOrRefuse(
+    chain: KeyChain,
+    caller: Caller,
+    payment: Payment,
+    { spends, verdict: { rule } }: { readonly spends: readonly Spend[]; readonly verdict: Verdict },
+  ): Promise<Problem> {
     const exceeded = spends.length === 0 ? [] : findExceeded(await listBudgets(db, caller), spends);
-    if (exceeded.some(({ onExceed }) => onExceed === 'deny')) return budgetRefusal(exceeded);
+    if (exceeded.some(({ onExceed }) => onExceed === 'deny')) {
+      return refusedBy(refusals, { caller, payment, chain }, budgetRefusal(exceeded), exceeded);
+    }
     return balanceErrors.approval_required(undefined, { members: { rule: await show(rule) } });
   }
 
@@ -172,16 +197,27 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
     return rows[0]?.frozen === true ? balanceErrors.account_frozen() : refusal;
   }
 
-  async function orRefuse(caller: Caller, ask: () => Authority | Promise<Authority>): Promise<Authority> {
+  async function orRefuse(
+    caller: Caller,
+    ask: () => Authority | Promise<Authority>,
+    onRefused: (refusal: Problem) => unknown = () => {},
+  ): Promise<Authority> {
     try {
       return await ask();
     } catch (error) {
-      throw await frozenFirst(caller, error);
+      const refusal = await frozenFirst(caller, error);
+      if (refusal === error && refusal instanceof Problem) onRefused(refusal);
+      throw refusal;
     }
   }
 
   async function forPaymentAtLast(caller: Caller, payment: Payment, chain: KeyChain | undefined): Promise<Authority> {
-    return orRefuse(caller, async () => authorize(chain ?? (await load(caller)), caller, payment));
+    let asked = chain;
+    const ask = async () => {
+      asked ??= await load(caller);
+      return authorize(asked, caller, payment);
+    };
+    return orRefuse(caller, ask, (refusal) => asked && refusedBy(refusals, { caller, payment, chain: asked }, refusal));
   }
 
   return {
@@ -215,7 +251,7 @@ export function createConsent({ db, clock, rates: rateParts, publicUrl }: Consen
   };
 }
 
-const allowed: Verdict = { outcome: 'allow', rule: null };
+const unruled: Verdict = { outcome: 'allow', rule: null };
 
 function explainDenial(rule: ShownRule | null): string | undefined {
   if (rule === null) return undefined;

@@ -18,8 +18,9 @@ export interface KeyChain {
   /** Of the account when this was read. */
   readonly stamp: bigint;
   readonly isFrozen: boolean;
-  readonly rules: readonly CompiledRules[];
+  readonly places: readonly string[];
   readonly policies: readonly { readonly place: string; readonly version: string }[];
+  readonly rules: readonly CompiledRules[];
   readonly budgets: readonly ChainBudget[];
   /** The length of its policies as text. Compiled they take about eight times as much memory. */
   readonly weight: number;
@@ -52,8 +53,9 @@ export async function readChain(db: Queryable, keyId: string): Promise<KeyChain>
   return {
     stamp: rows[0]?.stamp ?? 0n,
     isFrozen: rows.some(({ isFrozen }) => isFrozen),
-    rules: rows.flatMap(({ place, policy }) => (policy?.rules ? [compileRules(place, policy.rules)] : [])),
+    places: rows.map(({ place }) => place),
     policies: rows.flatMap(({ place, version }) => (version === null ? [] : [{ place, version }])),
+    rules: rows.flatMap(({ place, policy }) => (policy?.rules ? [compileRules(place, policy.rules)] : [])),
     budgets: rows.flatMap(budgetsOf),
     weight: rows.reduce((sum, { weight }) => sum + weight, 0),
   };

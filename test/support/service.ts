@@ -14,6 +14,7 @@ import { createLogger, type Logger } from '../../src/kernel/log/logger.ts';
 import type { Checkpoint } from '../../src/kernel/sagas/checkpoint.ts';
 import type { Settings } from '../../src/kernel/settings.ts';
 import type { bridge } from '../../src/payments/bridge/feature.ts';
+import type { decisions } from '../../src/policies/decisions/feature.ts';
 import type { orders } from '../../src/shopping/orders/feature.ts';
 import type { purchases } from '../../src/x402/buy/feature.ts';
 import type { nano } from '../../src/x402/sell/feature.ts';
@@ -42,6 +43,7 @@ type Own<Given> = Given extends { readonly settings?: Settings<infer Value> } ? 
 interface ReplacedSettings {
   readonly accounts?: Own<typeof accounts>;
   readonly bridge?: Own<typeof bridge>;
+  readonly decisions?: Own<typeof decisions>;
   readonly nano?: Own<typeof nano>;
   readonly orders?: Own<typeof orders>;
   readonly purchases?: Own<typeof purchases>;

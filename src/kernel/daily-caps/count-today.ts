@@ -39,6 +39,8 @@ export const dailyCaps = {
   domains: { most: 200, named: 'changes of domains' },
   /** Of keys. A program may adjust the budgets of many keys every hour. */
   policies: { most: 5_000, named: 'changes of policies' },
+  /** Beyond the cap a payment is still refused, but no longer recorded. */
+  refusals: { most: 2_000, named: 'recorded refusals' },
   /** With an id that the key never had: what was spent under an id is kept when the budget leaves the policy. */
   budgets: { most: 5_000, named: 'new budgets' },
   /** Questions to the owner, each with an email. */

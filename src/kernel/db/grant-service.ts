@@ -27,6 +27,11 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.spendings': ['SELECT', 'INSERT'],
   'ledger.spending_returns': ['SELECT', 'INSERT'],
   'public.audit_log': ['SELECT', 'INSERT'],
+  // Decision records are append-only, and leave the waiting table only for the chain.
+  'public.decisions_waiting': ['SELECT', 'INSERT', 'DELETE'],
+  'public.policy_decisions': ['SELECT', 'INSERT'],
+  'public.decision_roots': ['SELECT', 'INSERT'],
+  'public.decision_seals': ['SELECT', 'INSERT'],
   'public.schema_migrations': ['SELECT'],
   // The service may claim an empty database, but never change the claim.
   'public.deployment': ['SELECT', 'INSERT'],

@@ -12,6 +12,8 @@ export const lockNumbers = {
   walletPool: 4_028_407,
   /** Its holder moves a month of the ledger to a file. */
   ledgerArchive: 4_028_408,
+  /** Its holder chains decision records or signs a root over them. */
+  decisions: 4_028_409,
   /** Outgoing payments within an hour. */
   hourlyLimit: 4_028_412,
 } as const;

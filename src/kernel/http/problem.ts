@@ -17,6 +17,8 @@ export class Problem extends Error {
   readonly status: number;
   readonly title: string;
   readonly extras: ProblemExtras;
+  /** Called when a client is answered with it, which an idempotent replay or a simulation is not. */
+  whenSent?: () => void;
 
   constructor(kind: { code: string; status: number; title: string }, detail: string, extras: ProblemExtras = {}) {
     super(detail);

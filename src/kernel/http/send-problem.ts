@@ -10,6 +10,7 @@ export function problemType(publicUrl: string, code: string): string {
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem, requestId: string, publicUrl: string): FastifyReply {
+  problem.whenSent?.();
   return reply
     .code(problem.status)
     .headers(problem.extras.headers ?? {})

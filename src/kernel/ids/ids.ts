@@ -5,6 +5,8 @@ import { newUuid, toTypeId } from './typeid.ts';
 export type IdPrefix =
   | 'req'
   | 'aud'
+  | 'dec'
+  | 'anc'
   | 'key'
   | 'ses'
   | 'pky'

@@ -47,6 +47,8 @@ export const sealPurposes = [
   'sandbox-on-ramp',
   'purchases',
   'approvals',
+  /** The keys that sign decision roots. */
+  'decision-keys',
   /** The hash keys of replaced secrets. */
   'hash-keys',
 ] as const;

@@ -63,6 +63,8 @@ export function createAskOwner(parts: AskOwnerParts): AskOwner {
       const approval = await parts.db.transaction((tx) => openApproval(tx, parts, refused, shown), {
         kind: 'approvals',
       });
+      // Recorded as a decision, like a refusal that a client is answered with.
+      if (refusal instanceof Problem) refusal.whenSent?.();
       const body = { status: 'approval_required' as const, ...describeQuestion(approval, parts.publicUrl()) };
       return { status: 202, body };
     }

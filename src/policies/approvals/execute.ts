@@ -46,11 +46,13 @@ interface ExecutingParts {
 export class Executing implements ApprovalCase {
   /** What it would be now, if that is something else. */
   now: { readonly shown: Shown; readonly changes: readonly string[] } | undefined;
+  readonly id: string;
   readonly #parts: ExecutingParts;
   readonly #approval: Approval;
   readonly #decider: Decider;
 
   constructor(parts: ExecutingParts, approval: Approval, decider: Decider) {
+    this.id = approval.id;
     this.#parts = parts;
     this.#approval = approval;
     this.#decider = decider;

@@ -55,6 +55,10 @@ const approvalRecord = z.object({
   expiresAt: z.iso.datetime(),
   decidedAt: z.iso.datetime().nullable(),
   reason: z.object({ code: z.string(), detail: z.string() }).nullable(),
+  granted: z
+    .array(z.object({ key: z.string(), id: z.string(), amount: z.string() }))
+    .nullable()
+    .meta({ description: 'Once executed: what the owner gave beyond each budget, such as "3 USDC".' }),
 });
 
 const approvalDetail = approvalRecord.extend({
@@ -91,10 +95,11 @@ const example: z.input<typeof approvalRecord> = {
   expiresAt: '2026-01-15T10:10:00.000Z',
   decidedAt: null,
   reason: null,
+  granted: null,
 };
 
 function describeApproval(approval: Approval, publicUrl: string): z.input<typeof approvalRecord> {
-  const { id, status, keyId, shown, note, digest, createdAt, expiresAt, decidedAt, reason } = approval;
+  const { id, status, keyId, shown, note, digest, createdAt, expiresAt, decidedAt, reason, granted } = approval;
   const { terms, budgets } = shown;
   return {
     id,
@@ -114,6 +119,7 @@ function describeApproval(approval: Approval, publicUrl: string): z.input<typeof
     expiresAt: expiresAt.toISOString(),
     decidedAt: decidedAt?.toISOString() ?? null,
     reason,
+    granted: granted?.map((one) => ({ ...one })) ?? null,
   };
 }
 

@@ -10,7 +10,7 @@ import { Problem } from '../../kernel/http/problem.ts';
 import { OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import type { RateLimiter } from '../../kernel/rate-limit/limiter.ts';
 import { Ended, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
-import { balanceErrors, budgetRefusal, requirePosted } from '../../ledger/balance-errors.ts';
+import { balanceErrors, postingRefusal, requirePosted } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
 import { keyDigest } from '../../ledger/encode-batch.ts';
 import { findKey, keepAnswer, type RunOnce } from '../../ledger/idempotency.ts';
@@ -154,11 +154,12 @@ async function askPrice(parts: BuyParts, { caller, request }: Buying): Promise<S
 }
 
 /** Without this check, accounts without money could use us as a free proxy. A budget is reported before the balance. */
-async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying, { spends }: Authority): Promise<void> {
+async function refuseUnfunded({ db }: BuyParts, { caller, maximum }: Buying, authority: Authority): Promise<void> {
+  const { spends, decision } = authority;
   const { USDC } = await spendableBalances(db, caller.accountId);
   if (USDC.atomic < maximum.atomic) {
     const exceeded = spends.length === 0 ? [] : findExceeded(await listBudgets(db, caller), spends);
-    if (exceeded.length > 0) throw budgetRefusal(exceeded);
+    if (exceeded.length > 0) throw postingRefusal({ outcome: 'budget_exceeded', exceeded, decision }, 'a call');
     throw balanceErrors.insufficient_balance(
       'The balance is less than maxAmount. Nothing was asked of the seller, and nothing was paid.',
     );

@@ -17,6 +17,7 @@ import {
   usdc,
 } from '../../support/nano.ts';
 import { openOwnerBrowser } from '../../support/owner.ts';
+import { runCommand } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { complete, startUcpMerchant } from '../../support/ucp-merchant.ts';
 import { mailedToken, registerVerified } from '../../support/verify-email.ts';
@@ -111,6 +112,20 @@ async function askedApproval() {
   const { handle: to } = await service.client.register();
   const asked = await service.client.post('/agent/transfer', { to, amount: 5, currency: 'USDC' }, apiKey);
   return { key, apiKey, asked };
+}
+
+/** A key that a policy has allowed to pay. */
+async function newDecision(): Promise<string> {
+  const root = await newFundedKey();
+  const { id, apiKey } = (await service.client.post('/account/keys', { name: 'Agent' }, root)).body;
+  const policy = {
+    rules: [{ effect: 'allow' }],
+    budgets: [{ id: 'all', amount: 5, currency: 'USDC', window: 'once' }],
+  };
+  await service.client.request('PUT', `/account/keys/${id}/policy`, { key: root, body: policy });
+  const { handle: to } = await service.client.register();
+  await service.client.post('/agent/transfer', { to, amount: 1, currency: 'USDC' }, apiKey);
+  return apiKey;
 }
 
 async function newInvoice(): Promise<{ id: string; sender: string; payer: string }> {
@@ -403,6 +418,26 @@ const walks: Record<string, () => Promise<Reply[]>> = {
     const { apiKey, put } = await newPolicy();
     await put({ budgets: [{ id: 'hour', amount: 20, currency: 'EURC', window: 'rolling', seconds: 3600 }] });
     return [await service.client.get('/account/budgets', apiKey), await service.client.get('/account/budgets', 'none')];
+  },
+  async listDecisions() {
+    const apiKey = await newDecision();
+    return [
+      await service.client.get('/account/decisions?outcome=allow&limit=1', apiKey),
+      await service.client.get('/account/decisions?outcome=maybe', apiKey),
+    ];
+  },
+  async exportDecisions() {
+    const apiKey = await newDecision();
+    const get = (key: string) => service.client.get('/account/decisions/export', key);
+    return [await get(apiKey), await get('none')];
+  },
+  async proveDecision() {
+    const apiKey = await newDecision();
+    const { id } = (await service.client.get('/account/decisions', apiKey)).body.decisions[0];
+    const prove = (which: string) => service.client.get(`/account/decisions/${which}/proof`, apiKey);
+    const tooEarly = await prove(id);
+    await runCommand(['decisions', 'anchor'], { dataDir: '', env: { DATABASE_URL: service.database.url } });
+    return [tooEarly, await prove(id), await prove('dec_x')];
   },
   async simulatePolicy() {
     const { apiKey, put } = await newPolicy();
@@ -1165,6 +1200,9 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /account',
     'GET /account/audit',
     'GET /account/budgets',
+    'GET /account/decisions',
+    'GET /account/decisions/export',
+    'GET /account/decisions/{id}/proof',
     'GET /account/keys',
     'GET /account/keys/{id}/policy',
     'GET /account/proof',

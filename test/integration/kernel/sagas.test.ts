@@ -94,6 +94,7 @@ const samples: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     fee: '0',
     signature: "'0x12'",
   },
+  decision_anchor: { root: '1', chain: "'MATIC'", wallet_id: "'wal_new'", data: "sha512('root')" },
   house_move: { chain: "'MATIC'", from_wallet: "'wal_old'", to_wallet: "'wal_new'", atomic: '5' },
 };
 
@@ -135,6 +136,10 @@ beforeAll(async () => {
   await db.query(
     `INSERT INTO wallets (id, account_id, chain, provider, provider_ref, address)
      SELECT 'wal_user', min(id), 'MATIC', 'keys', 'user', '0x${'4'.repeat(40)}' FROM accounts`,
+  );
+  await db.query("INSERT INTO decision_keys (id, public_key, sealed) VALUES ('key', sha256('key'), 'sealed')");
+  await db.query(
+    "INSERT INTO decision_roots (number, root, key_id, signed, signature) VALUES (1, sha256('root'), 'key', '{}', sha512('root'))",
   );
   const columns = `id text PRIMARY KEY, what text NOT NULL, place text NOT NULL, status text NOT NULL, waits_for text,
     status_since timestamptz NOT NULL DEFAULT clock_timestamp(), created_at timestamptz NOT NULL DEFAULT now(),

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { leafHash, levelsOf, pathOf, rootOf } from './merkle.ts';
+import { canonicalJson, firstHead, nextHead, recordHash } from './record.ts';
+
+const sha256 = (...parts: readonly Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+
+test('the members of an object are sorted, and the order in which they were written does not matter', () => {
+  const text = '{"B":"ü\\n","a":[null,{"x":"2","y":"1"}],"é":""}';
+  expect(canonicalJson({ é: '', a: [null, { y: '1', x: '2' }], B: 'ü\n' })).toBe(text);
+  expect(canonicalJson({ B: 'ü\n', a: [null, { x: '2', y: '1' }], é: '' })).toBe(text);
+});
+
+test('what has several spellings has no canonical form', () => {
+  for (const value of [1, 1n, true, undefined, { a: 1 }, [true]]) expect(() => canonicalJson(value)).toThrow(TypeError);
+});
+
+test('the canonical form is JSON that says the same', () => {
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      fc.string({ unit: 'binary' }),
+      fc.constant(null),
+      fc.array(tie('value')),
+      fc.dictionary(
+        fc.string().filter((name) => name !== '__proto__'),
+        tie('value'),
+      ),
+    ),
+  }));
+  fc.assert(
+    fc.property(value, (any) => {
+      expect(JSON.parse(canonicalJson(any))).toEqual(any);
+    }),
+  );
+});
+
+test('a head is the hash of the one before and of the record', () => {
+  const head = nextHead(firstHead, recordHash('{"seq":"1"}'));
+  expect(head).toEqual(sha256(Buffer.of(3), Buffer.alloc(32), sha256(Buffer.of(2), Buffer.from('{"seq":"1"}'))));
+  expect(nextHead(head, recordHash('{}'))).not.toEqual(nextHead(firstHead, recordHash('{}')));
+});
+
+/** RFC 6962, 2.1, to the letter. */
+function treeHash(leaves: readonly Buffer[]): Buffer {
+  if (leaves.length === 0) return sha256();
+  if (leaves.length === 1) return leaves[0] as Buffer;
+  const split = 2 ** Math.ceil(Math.log2(leaves.length) - 1);
+  return sha256(Buffer.of(1), treeHash(leaves.slice(0, split)), treeHash(leaves.slice(split)));
+}
+
+test('the tree is that of RFC 6962, whatever the number of leaves', () => {
+  for (let count = 0; count <= 70; count++) {
+    const leaves = Array.from({ length: count }, (_, index) => sha256(Buffer.from(`leaf ${index}`)));
+    const levels = levelsOf(leaves);
+    expect(rootOf(levels)).toEqual(treeHash(leaves));
+    for (let place = 0; place < count; place++)
+      expect(pathOf(levels, place).length).toBeLessThanOrEqual(Math.ceil(Math.log2(count)));
+  }
+});
+
+test('a leaf names the account, the number of its records and its head', () => {
+  const leaf = { account: 'PA-1', salt: Buffer.alloc(32, 1), seq: 7n, head: Buffer.alloc(32, 2) };
+  const hashed = leafHash(leaf);
+  expect(hashed).toHaveLength(32);
+  for (const other of [{ account: 'PA-2' }, { salt: Buffer.alloc(32, 3) }, { seq: 8n }, { head: Buffer.alloc(32, 3) }])
+    expect(leafHash({ ...leaf, ...other })).not.toEqual(hashed);
+});

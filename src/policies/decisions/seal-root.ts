@@ -1,0 +1,124 @@
+import { createHmac } from 'node:crypto';
+import { setImmediate as letOthersGo } from 'node:timers/promises';
+import { findSnapshot, readRoots } from '../../custody/reserves/read-proof.ts';
+import { type Database, longStatements, type Transaction } from '../../kernel/db/database.ts';
+import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { chainWaiting } from './chain-records.ts';
+import { leafHash, levelsOf, pathOf, rootOf } from './merkle.ts';
+import { canonicalJson, digest } from './record.ts';
+import { openSigner } from './signing-keys.ts';
+
+export interface SealParts {
+  readonly db: Database;
+  readonly secrets: Pick<Secrets, 'seal' | 'open'>;
+}
+
+/** A root as it is signed. */
+export interface SignedRoot {
+  readonly at: string;
+  readonly keyId: string;
+  /** From 1. */
+  readonly number: string;
+  /** SHA-256 of the signed text before. */
+  readonly previousRoot: string | null;
+  /** SHA-256 of the canonical JSON of `proof` in GET /reserves?snapshotId=…, and the id of that snapshot. */
+  readonly reservesRoot: string | null;
+  readonly reservesSnapshot: string | null;
+  readonly root: string;
+  /** How many accounts have a leaf. */
+  readonly size: string;
+}
+
+interface HeadRow {
+  readonly accountId: bigint;
+  readonly handle: string;
+  readonly salt: Buffer;
+  readonly seq: bigint;
+  readonly head: Buffer;
+  readonly sealedSeq: bigint;
+}
+
+/**
+ * Chains what waits, and signs the root of a tree over the heads of all accounts. Keeps the path of each account whose chain has grown, so
+ * that its records can be proved later. Returns the number of the new root; undefined when no chain has grown, unless `always` is set.
+ */
+export async function sealRoot(
+  { db, secrets }: SealParts,
+  { always = false }: { readonly always?: boolean } = {},
+): Promise<bigint | undefined> {
+  while ((await db.transaction(chainWaiting)).hasMore) await letOthersGo();
+  return db.transaction(async (tx) => {
+    await chainWaiting(tx);
+    const { rows: heads } = await tx.query<HeadRow>(
+      `SELECT h.account_id, a.handle, h.salt, h.seq, h.head, h.sealed_seq
+         FROM decision_heads h JOIN accounts a ON a.id = h.account_id ORDER BY h.place`,
+    );
+    const grown = heads.flatMap((head, place) => (head.seq > head.sealedSeq ? [{ ...head, place }] : []));
+    if (grown.length === 0 && !always) return undefined;
+    const before = await findNewestRoot(tx);
+    const number = (before?.number ?? 0n) + 1n;
+    const saltOf = ({ salt }: HeadRow) => createHmac('sha256', salt).update(String(number)).digest();
+    const levels = levelsOf(
+      heads.map((head) => leafHash({ account: head.handle, salt: saltOf(head), seq: head.seq, head: head.head })),
+    );
+    await insertRoot(tx, secrets, { number, before: before?.signed, root: rootOf(levels), size: heads.length });
+    await tx.query(
+      `INSERT INTO decision_seals (account_id, seq, root, place, salt, path)
+       SELECT s.account_id, s.seq, $1, s.place, s.salt, s.path
+         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[]) s (account_id, seq, place, salt, path)`,
+      [
+        number,
+        grown.map(({ accountId }) => accountId),
+        grown.map(({ seq }) => seq),
+        grown.map(({ place }) => place),
+        grown.map(saltOf),
+        grown.map(({ place }) => Buffer.concat(pathOf(levels, place))),
+      ],
+    );
+    await tx.query('UPDATE decision_heads SET sealed_seq = seq WHERE sealed_seq < seq');
+    return number;
+  }, longStatements);
+}
+
+interface RootRow {
+  readonly number: bigint;
+  readonly signed: string;
+}
+
+async function findNewestRoot(tx: Transaction): Promise<RootRow | undefined> {
+  const { rows } = await tx.query<RootRow>('SELECT number, signed FROM decision_roots ORDER BY number DESC LIMIT 1');
+  return rows[0];
+}
+
+interface NewRoot {
+  readonly number: bigint;
+  /** The signed text before. */
+  readonly before: string | undefined;
+  readonly root: Buffer;
+  readonly size: number;
+}
+
+async function insertRoot(
+  tx: Transaction,
+  secrets: SealParts['secrets'],
+  { number, before, root, size }: NewRoot,
+): Promise<void> {
+  const signer = await openSigner(tx, secrets);
+  const snapshot = await findSnapshot(tx);
+  const reserves = snapshot && digest(Buffer.from(canonicalJson(await readRoots(tx, snapshot))));
+  const fields: SignedRoot = {
+    at: new Date().toISOString(),
+    keyId: signer.keyId,
+    number: String(number),
+    previousRoot: before === undefined ? null : digest(Buffer.from(before)).toString('hex'),
+    reservesRoot: reserves?.toString('hex') ?? null,
+    reservesSnapshot: snapshot?.id ?? null,
+    root: root.toString('hex'),
+    size: String(size),
+  };
+  const signed = canonicalJson(fields);
+  await tx.query(
+    `INSERT INTO decision_roots (number, root, reserves_root, key_id, signed, signature) VALUES ($1, $2, $3, $4, $5, $6)`,
+    [number, root, reserves ?? null, signer.keyId, signed, signer.sign(signed)],
+  );
+}
