@@ -57,7 +57,7 @@ export function turnTotpOn(parts: ChangeParts, owner: ChangingOwner, code: strin
     const secret = Buffer.from(parts.secrets.open('totp-secrets', rows[0].sealed), 'hex');
     const step = matchingStep({ secret, code: code.replaceAll(/\s/g, ''), ms: parts.clock.now(), lastStep: 0n });
     if (step === undefined) return { again: secret };
-    await countToday(tx, { accountId, tier }, 'settings');
+    await countToday(tx, { accountId, tier, session: owner.session.id }, 'settings');
     const codes = await firstCodes(tx, parts, accountId);
     await tx.query('UPDATE totp_secrets SET active_at = now(), last_step = $2 WHERE account_id = $1', [
       accountId,
@@ -91,7 +91,7 @@ export function renewRecoveryCodes(parts: ChangeParts, owner: ChangingOwner): Pr
   const { accountId } = owner.session;
   return change(parts, owner, async (tx, { tier }) => {
     if (!hasSecondFactor(await readFactors(tx, accountId))) throw factorErrors.no_second_factor();
-    await countToday(tx, { accountId, tier }, 'settings');
+    await countToday(tx, { accountId, tier, session: owner.session.id }, 'settings');
     const codes = await makeRecoveryCodes(tx, parts.secrets, accountId);
     await tell(tx, parts, owner, {
       action: 'recovery_codes.made',
@@ -127,7 +127,7 @@ export async function addPasskey(
   const { credentialId, publicKey, counter, transports, challenge } = await checkNewPasskey(parts, answer);
   const add = change(parts, owner, async (tx, { tier }) => {
     if ((await readFactors(tx, accountId)).passkeys >= mostPasskeys) throw factorErrors.too_many_passkeys();
-    await countToday(tx, { accountId, tier }, 'settings');
+    await countToday(tx, { accountId, tier, session: owner.session.id }, 'settings');
     if (!(await spendChallenge(tx, challenge))) throw factorErrors.passkey_refused();
     const codes = await firstCodes(tx, parts, accountId);
     const id = newId('pky');
@@ -157,7 +157,7 @@ interface NamedPasskey {
 export function renamePasskey(parts: ChangeParts, owner: ChangingOwner, { id, name }: NamedPasskey): Promise<void> {
   const { accountId } = owner.session;
   return change(parts, owner, async (tx, { tier }) => {
-    await countToday(tx, { accountId, tier }, 'settings');
+    await countToday(tx, { accountId, tier, session: owner.session.id }, 'settings');
     const former = await tx.query<{ name: string }>(
       'SELECT name FROM passkeys WHERE id = $1 AND account_id = $2 FOR UPDATE',
       [id, accountId],

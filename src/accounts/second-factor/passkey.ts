@@ -158,9 +158,11 @@ export async function checkNewPasskey(parts: PasskeyParts, { text, site, holder 
     });
   });
   if (!verified.verified) throw factorErrors.passkey_refused();
-  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  const { id, publicKey, counter, transports } = verified.registrationInfo.credential;
   if (id.length > longestId) throw factorErrors.passkey_refused();
-  const known = knownTransports.filter((one) => transports.includes(one));
+  // As the browser has sent it.
+  const given: unknown = transports;
+  const known = knownTransports.filter((one) => Array.isArray(given) && given.includes(one));
   return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: known, challenge };
 }
 

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { admit, keyActor } from '../actor.ts';
 import { recordAudit } from '../audit/record.ts';
 import { accountErrors } from '../errors.ts';
+import { speaksForOwner } from '../keys/place.ts';
 import type { AccountParts } from '../parts.ts';
-import { endSession, type ListedSession, listSessions, lockForSessions } from './owner-session.ts';
+import { endSession, type ListedSession, listSessions } from './owner-session.ts';
 
 const session = z.object({
   id: z.string(),
@@ -60,6 +62,9 @@ function listSessionsRoute({ db }: AccountParts): Route {
   });
 }
 
+/** Otherwise an agent could keep its owner from the pages where keys are revoked. */
+const rootsOnly = 'Only a root key that the owner has not limited can end a session.';
+
 function endSessionRoute({ db }: AccountParts): Route {
   return defineRoute(
     {
@@ -68,7 +73,8 @@ function endSessionRoute({ db }: AccountParts): Route {
       path: '/account/sessions/:id',
       tag: 'Accounts',
       summary: 'End a session on the website',
-      description: 'The browser is signed out with its next request.',
+      description:
+        'The browser is signed out with its next request. Only for root keys that the owner has not limited.',
       auth: 'key',
       scope: 'manage',
       params: z.strictObject({ id: idParameter }),
@@ -80,11 +86,13 @@ function endSessionRoute({ db }: AccountParts): Route {
           example: { id: example.id, ended: true },
         },
       },
-      errors: [accountErrors.session_not_found],
+      errors: [accountErrors.session_not_found, accountErrors.not_an_ancestor, accountErrors.key_frozen],
     },
-    async ({ caller: { accountId, keyId }, params: { id }, ip }) => {
+    async ({ caller, params: { id }, ip }) => {
+      const { accountId, keyId } = caller;
       await db.transaction(async (tx) => {
-        await lockForSessions(tx, accountId);
+        const key = await admit(tx, keyActor(caller, ip));
+        if (key === undefined || !speaksForOwner(key)) throw accountErrors.not_an_ancestor(rootsOnly);
         if (!(await endSession(tx, { accountId, id }))) throw accountErrors.session_not_found();
         const by = { keyId, address: ip };
         await recordAudit(tx, { accountId, action: 'session.ended', by, details: { sessions: 1 } });

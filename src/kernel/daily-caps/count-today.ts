@@ -53,7 +53,8 @@ export const dailyCaps = {
 
 export type CappedKind = keyof typeof dailyCaps;
 
-type Writer = Pick<Caller, 'accountId' | 'tier'>;
+/** With a `session`, the owner on the website, who is counted apart: no key can use up what the owner needs to stop it. */
+type Writer = Pick<Caller, 'accountId' | 'tier'> & { readonly session?: string };
 
 /**
  * Counts what an account creates without paying, in the transaction that creates it, and throws once the daily cap is
@@ -81,6 +82,6 @@ export async function capReached(db: Queryable, kind: CappedKind): Promise<Probl
   );
 }
 
-function scopeOf({ accountId }: Writer, kind: CappedKind): string {
-  return `${kind}:account:${accountId}`;
+function scopeOf({ accountId, session }: Writer, kind: CappedKind): string {
+  return `${kind}:${session === undefined ? 'account' : 'owner'}:${accountId}`;
 }

@@ -98,13 +98,22 @@ export function createShell(app: FastifyInstance, parts: ShellParts): Shell {
     return reply.redirect(`${context().base}/sign-in${next}`, 303);
   }
 
+  const pages: RegExp[] = [];
+
+  /** The page of a form. The answer to a form is at its path, where there is no page: then it is the nearest one above. */
+  function pageOf(path: string | undefined): string | undefined {
+    const found = path === undefined || path === '' || pages.some((page) => page.test(path));
+    return found ? path : pageOf(path.slice(0, path.lastIndexOf('/')));
+  }
+
   function toConfirm(request: FastifyRequest): string {
-    const next = request.method === 'GET' ? request.url : cameFrom(request, context().base);
+    const next = request.method === 'GET' ? request.url : pageOf(cameFrom(request, context().base));
     return `/app/confirm?next=${encodeURIComponent(whereTo(next))}`;
   }
 
   return {
     page(path, render, { proof } = {}) {
+      pages.push(new RegExp(`^${path.replaceAll(/:\w+/g, '[\\w-]+')}$`));
       app.get(path, async (request, reply) => {
         const visit = await findVisit(request);
         if (visit === undefined) return toSignIn(request, reply);

@@ -277,3 +277,51 @@ describe('a session', () => {
     for (const browser of browsers) expect(await isSignedIn(browser)).toBe(false);
   });
 });
+
+describe('a key that was stolen', () => {
+  async function withKey(scopes: readonly string[]) {
+    const { owner, browser } = await signedIn();
+    const { body } = await service.client.post('/account/keys', { name: 'agent', scopes }, owner.key);
+    return { owner, browser, id: body.id, key: body.apiKey };
+  }
+  const sessionsOf = async (key: string) => (await service.client.get('/account/sessions', key)).body.sessions;
+
+  it('ends no session of its owner, unless it is a root without a policy', async () => {
+    const { owner, browser, id, key } = await withKey(['read', 'manage']);
+    const [session] = await sessionsOf(key);
+    const end = (by: string) => service.client.request('DELETE', `/account/sessions/${session.id}`, { key: by });
+    expect((await end(key)).body.code).toBe('not_an_ancestor');
+    await service.client.post(`/account/keys/${id}/freeze`, undefined, owner.key);
+    expect((await end(key)).body.code).toBe('key_frozen');
+    expect(await isSignedIn(browser)).toBe(true);
+    expect((await end(owner.key)).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  it('uses up no cap that the owner needs on the pages', async () => {
+    const { owner, browser, id } = await withKey(['read', 'manage']);
+    await service.client.post(`/account/keys/${id}/freeze`, undefined, owner.key);
+    await service.database.db.query(
+      `INSERT INTO message_counts (scope, day, count)
+       SELECT 'settings:account:' || id, (now() AT TIME ZONE 'UTC')::date, 100000 FROM accounts WHERE email = $1`,
+      [owner.email],
+    );
+    const byKey = await service.client.post(`/account/keys/${id}/unfreeze`, undefined, owner.key);
+    expect(byKey.body.code).toBe('daily_cap_reached');
+    await browser.get(`/app/keys/${id}`);
+    expect(await browser.submit(`/app/keys/${id}/unfreeze`)).toMatchObject({
+      status: 303,
+      location: `/app/keys/${id}`,
+    });
+  });
+});
+
+it('an owner whose proof ends on the answer to a form comes back to the page of the form', async () => {
+  const { owner, browser } = await signedIn();
+  const { body } = await service.client.post('/account/keys', { name: 'agent' }, owner.key);
+  await browser.get(`/app/keys/${body.id}`);
+  await age('proved_at = NULL', owner.email);
+  const referer = `${service.url}/app/keys/${body.id}/policy`;
+  const reply = await browser.submit(`/app/keys/${body.id}/policy`, { day: '5' }, { referer });
+  expect(reply.location).toBe(`/app/confirm?next=${encodeURIComponent(`/app/keys/${body.id}`)}`);
+});

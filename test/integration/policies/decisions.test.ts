@@ -167,7 +167,7 @@ test('refused payments are recorded later, together for each reason', async () =
     expect(await transfer(5, key.apiKey)).toMatchObject({ body: { code: 'budget_exceeded' } });
   // Without a budget that denies, the rule asks.
   await setPolicy(key, { rules: [{ effect: 'ask' }] });
-  expect(await transfer(1, key.apiKey)).toMatchObject({ body: { code: 'approval_required' } });
+  expect(await transfer(1, key.apiKey)).toMatchObject({ status: 202, body: { status: 'approval_required' } });
   expect(await client.post(`/account/keys/${key.id}/freeze`, {}, owner.key)).toMatchObject({ status: 200 });
   expect(await transfer(1, key.apiKey)).toMatchObject({ body: { code: 'key_frozen' } });
   const found = await until('all reasons', async () => {
