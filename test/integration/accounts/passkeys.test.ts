@@ -56,6 +56,21 @@ const actionsOf = async ({ key }: TestAccount): Promise<string[]> =>
 const subjectsOf = async ({ key }: TestAccount): Promise<string[]> =>
   (await service.client.get('/sandbox/messages', key)).body.messages.map(({ subject }: { subject: string }) => subject);
 
+it.each([5, null, {}, 'usb', [1], [null]])(
+  'takes a browser that says %j of how the passkey is reached',
+  async (transports) => {
+    const { browser } = await signedIn();
+    const authenticator = createAuthenticator(url());
+    const { text } = await browser.get(security);
+    const answer = JSON.parse(authenticator.create(text));
+    const page = await browser.submit(add, {
+      name: 'My device',
+      answer: JSON.stringify({ ...answer, response: { ...answer.response, transports } }),
+    });
+    expect(page.status).toBe(200);
+  },
+);
+
 describe('a passkey', () => {
   it('is added with recovery codes, is a second factor, and can be renamed and removed', async () => {
     const { owner, browser, recoveryCodes } = await keyed();
