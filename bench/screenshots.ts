@@ -50,7 +50,7 @@ async function takeAll(window: Browser, database: Database, origin: string): Pro
     takePictures(window, { name, address, ...(prepare && { prepare }) });
 
   await take('home', `${origin}/`);
-  await takeApproval(window, client, origin);
+  await takeApproval(window, client);
   const open = await ask();
   await take('buy', open.url);
   await take('card-company', open.url, (page) => page.getByRole('link', { name: 'Pay by card' }).click());
@@ -78,7 +78,7 @@ async function takeAll(window: Browser, database: Database, origin: string): Pro
 }
 
 /** The owner of a shopping agent is asked about a mug. */
-async function takeApproval(window: Browser, client: Client, origin: string): Promise<void> {
+async function takeApproval(window: Browser, client: Client): Promise<void> {
   const owner = await client.register({ name: 'Ada', email: 'ada.lovelace@example.com' });
   await client.post('/sandbox/fund', { amount: 100 }, owner.key);
   const { id, apiKey } = (await client.post('/account/keys', { name: 'Shopping agent' }, owner.key)).body;
@@ -145,7 +145,10 @@ async function takePictures(window: Browser, { name, address, prepare }: Shot): 
       await page.goto(address);
       await prepare?.(page);
       await page.waitForTimeout(300);
-      await page.screenshot({ path: join(folder, file), fullPage: size === 'phone' && (every !== undefined || name === 'approve') });
+      await page.screenshot({
+        path: join(folder, file),
+        fullPage: size === 'phone' && (every !== undefined || name === 'approve'),
+      });
       await page.close();
     }
   }

@@ -166,8 +166,12 @@ CREATE FUNCTION ledger.post_decided(
   decision_places integer[], decision_ids uuid[], decision_bodies text,
   OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
 ) LANGUAGE plpgsql
-SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+  -- Of each posting: what remains of the budgets that it took from, an array as text.
+  remaining text[];
+  item record;
 BEGIN
   SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier
     FROM ledger.post(touched, unseen, ids, types, key_ids, senders, recipients, assets, amounts, fees, descriptions, refs, details,
@@ -176,17 +180,22 @@ BEGIN
   IF position('P' IN outcomes) = 0 THEN RETURN; END IF;
 
   -- We hold the budgets' rows, which now show what was spent after the whole batch: what later postings took was there before.
+  IF budgets IS NOT NULL THEN
+    FOR item IN
+      SELECT s.posting, array_agg(b.most - b.spent + s.later ORDER BY s.n)::text AS left_over
+        FROM (SELECT t.posting, t.n, t.place, coalesce(sum(t.amount) OVER (PARTITION BY t.place ORDER BY t.posting
+                ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), 0) AS later
+                FROM unnest(spend_postings, spend_places, spend_amounts) WITH ORDINALITY t (posting, place, amount, n)
+               WHERE substr(outcomes, t.posting, 1) = 'P') s
+        JOIN ledger.budgets b ON b.id = budgets[s.place]
+       GROUP BY s.posting
+    LOOP
+      remaining[item.posting] := item.left_over;
+    END LOOP;
+  END IF;
   INSERT INTO public.decisions_waiting (id, account_id, key_id, at, posting_id, remaining, body)
-    SELECT d.id, senders[d.place], key_ids[d.place], first_at + (d.place - 1) * interval '1 microsecond', ids[d.place], r.remaining,
-           d.body::json
+    SELECT d.id, senders[d.place], key_ids[d.place], first_at + (d.place - 1) * interval '1 microsecond', ids[d.place],
+           remaining[d.place]::numeric[], d.body::json
       FROM unnest(decision_places, decision_ids, string_to_array(decision_bodies, E'\n')) d (place, id, body)
-      LEFT JOIN (
-        SELECT s.posting, array_agg(b.most - b.spent + s.later ORDER BY s.n) AS remaining
-          FROM (SELECT t.posting, t.n, t.place, coalesce(sum(t.amount) OVER (PARTITION BY t.place ORDER BY t.posting
-                  ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), 0) AS later
-                  FROM unnest(spend_postings, spend_places, spend_amounts) WITH ORDINALITY t (posting, place, amount, n)
-                 WHERE substr(outcomes, t.posting, 1) = 'P') s
-          JOIN ledger.budgets b ON b.id = budgets[s.place]
-         GROUP BY s.posting) r ON r.posting = d.place
      WHERE substr(outcomes, d.place, 1) = 'P';
 END $$;

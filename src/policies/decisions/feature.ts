@@ -125,7 +125,6 @@ export const decisions: Feature<{
       paceMs: 250,
       rest: { wakes, topic: 'decisions' },
       run: async () => {
-        if (process.env['NOCHAIN']) return 'rest';
         const { hasMore, isLong } = await db.transaction(chainWaiting);
         if (isLong) await sealRoot({ db, secrets });
         return hasMore ? 0 : 'rest';
