@@ -15,7 +15,7 @@ CREATE TABLE approvals (
   -- Of everything that the owner is shown. It changes when the facts do.
   shown       bytea NOT NULL,
   sealed      bytea NOT NULL,
-  request     bytea,
+  sealed_request bytea,
   status      text NOT NULL DEFAULT 'pending'
               CHECK (status IN ('pending', 'executed', 'denied', 'expired', 'cancelled', 'failed')),
   created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -27,7 +27,7 @@ CREATE TABLE approvals (
   reason      jsonb,
   -- What it gave beyond a budget, in the atomic units of the budget: [{key, id, asset, amount}].
   granted     jsonb,
-  CONSTRAINT approvals_request CHECK ((request IS NULL) = (status NOT IN ('pending', 'executed'))),
+  CONSTRAINT approvals_request CHECK ((sealed_request IS NULL) = (status NOT IN ('pending', 'executed'))),
   CONSTRAINT approvals_decided CHECK ((status = 'pending') = (decided_at IS NULL)),
   CONSTRAINT approvals_by_owner CHECK (status NOT IN ('executed', 'denied') OR session_id IS NOT NULL)
 );

@@ -46,7 +46,7 @@ export const policies: Feature<{
   sealed: [
     {
       purpose: 'approvals',
-      columns: ['sealed', 'request'].map((column) => ({ table: 'approvals', key: ['id'], column })),
+      columns: ['sealed', 'sealed_request'].map((column) => ({ table: 'approvals', key: ['id'], column })),
     },
   ],
   settings: defineSettings({

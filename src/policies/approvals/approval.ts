@@ -52,8 +52,8 @@ export async function findRequest(
   secrets: Secrets,
   { id }: Pick<Approval, 'id'>,
 ): Promise<KeptRequest | undefined> {
-  const { rows } = await db.query<{ request: Buffer | null }>('SELECT request FROM approvals WHERE id = $1', [id]);
-  const sealed = rows[0]?.request;
+  const { rows } = await db.query<{ sealedRequest: Buffer | null }>('SELECT sealed_request FROM approvals WHERE id = $1', [id]);
+  const sealed = rows[0]?.sealedRequest;
   return sealed == null ? undefined : (JSON.parse(secrets.open('approvals', sealed)) as KeptRequest);
 }
 
@@ -111,7 +111,7 @@ export async function endApproval(tx: Transaction, { id, status, ...by }: Ending
   const inTime = status === 'expired' ? 'expires_at <= clock_timestamp()' : 'expires_at > clock_timestamp()';
   const { rows } = await tx.query<{ accountId: bigint }>(
     `UPDATE approvals SET status = $2, decided_at = clock_timestamp(), session_id = $3, reason = $4, granted = $5,
-            request = CASE WHEN $2 = 'executed' THEN request END
+            sealed_request = CASE WHEN $2 = 'executed' THEN sealed_request END
       WHERE id = $1 AND status = 'pending' AND ${inTime} RETURNING account_id`,
     [
       id,

@@ -101,7 +101,7 @@ async function openApproval(
   await countToday(tx, caller, 'approvals');
   const approval = { id: newId('apr'), shown };
   const { rows } = await tx.query<{ expiresAt: Date }>(
-    `INSERT INTO approvals (id, account_id, key_id, place, digest, shown, sealed, request, expires_at)
+    `INSERT INTO approvals (id, account_id, key_id, place, digest, shown, sealed, sealed_request, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + interval '10 minutes') RETURNING expires_at`,
     [
       approval.id,
