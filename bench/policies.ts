@@ -1,7 +1,6 @@
 import { type Database, openDatabase } from '../src/kernel/db/database.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 import { assetCode } from '../src/ledger/account-id.ts';
-import type { Decision } from '../src/ledger/posting.ts';
 import { verifyLedger } from '../src/ledger/verify.ts';
 import { load, type Server, startServer } from './http.ts';
 import { inTurns, type Measured } from './measure.ts';
@@ -16,24 +15,6 @@ export interface PolicyOptions {
   readonly repeats: number;
   readonly say: (line: string) => void;
 }
-
-/** As of a key on the third level. */
-const decision: Decision = {
-  body: {
-    outcome: 'allow',
-    code: null,
-    key: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
-    places: ['key_01kp3v2m8rfk2s6y0e6v9q4w1x', 'key_01kp3v2m8rfk2s6y0e6v9q4w1y', 'key_01kp3v2m8rfk2s6y0e6v9q4w1z'],
-    operation: 'transfer',
-    asset: 'USDC',
-    amount: '50',
-    payee: '1',
-    policies: [{ place: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x', version: '5f2b1c0a9d8e7f6a'.repeat(4) }],
-    rule: { place: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x', index: 3 },
-    approval: null,
-  },
-  refused: () => {},
-};
 
 /** Transfers of people without policies, and of people whose keys are on the third level, with four budgets and twenty rules. */
 export async function measurePolicies(
@@ -62,7 +43,6 @@ export async function measurePolicies(
       stamp: 1n,
       spends: (budgetsOf.get(senderId) ?? []).map((budget) => ({ budget, amount: 50_000_000n })),
     });
-    const recordedOf = (senderId: bigint) => ({ ...authorityOf(senderId), decision });
     const post = (people: readonly Person[], more: object) =>
       measurePostingFunction({ url, owners: people.map(({ id }) => id), batchSize: 200, seconds, ...more });
     const measured = await inTurns(
@@ -70,7 +50,6 @@ export async function measurePolicies(
       {
         'posting function, 200 at once, no policy': () => post(free, {}),
         'posting function, 200 at once, four budgets': () => post(bound, { authorityOf }),
-        'posting function, 200 at once, four budgets, recorded': () => post(bound, { authorityOf: recordedOf }),
         'HTTP, 256 connections, no policy': () => pay(free, 256),
         'HTTP, 256 connections, three levels, four budgets, 20 rules': () => pay(bound, 256),
       },

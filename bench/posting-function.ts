@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { houseAccount, slotCount, userAccount } from '../src/ledger/account-id.ts';
+import { encodeBatch } from '../src/ledger/encode-batch.ts';
 import { anySlot } from '../src/ledger/fee-slots.ts';
-import { encodeCall, type PostCall } from '../src/ledger/post-batch.ts';
+import { postCall } from '../src/ledger/post-batch.ts';
 import type { Authority, Posting } from '../src/ledger/posting.ts';
 import { amountOf } from '../src/money/amount.ts';
 import { cpuPerThing } from './cpu.ts';
@@ -50,7 +51,7 @@ export async function measurePostingFunction(options: PostingFunctionOptions): P
   return { ...summarise(latencies.length * batchSize, spentMs, latencies), cpu };
 }
 
-type Call = PostCall & { readonly values: (string | null)[] };
+type Values = (string | null)[];
 
 async function openLine(
   url: string,
@@ -67,14 +68,13 @@ async function openLine(
       const posting = randomTransfer(owners);
       return authorityOf ? { ...posting, authority: authorityOf(posting.senderId as bigint) } : posting;
     });
-    const { call, values } = encodeCall(postings, { isKnown, slot });
-    return { ...call, values };
+    return encodeBatch(postings, { isKnown, slot }).values;
   };
-  const post = async (batches: readonly Call[]): Promise<number[]> => {
+  const post = async (batches: readonly Values[]): Promise<number[]> => {
     const latencies: number[] = [];
-    for (const call of batches) {
+    for (const values of batches) {
       const started = performance.now();
-      const { rows } = await client.query<{ outcomes: string }>(call);
+      const { rows } = await client.query<{ outcomes: string }>({ ...postCall, values });
       latencies.push(performance.now() - started);
       if (rows[0]?.outcomes !== 'P'.repeat(batchSize)) throw new Error(`refused: ${rows[0]?.outcomes}`);
     }

@@ -180,15 +180,12 @@ export function printSearch({ quick, hostile, slow, before, after, openAtShop }:
 }
 
 export function printPolicies(measured: Named): void {
-  const [freeFunction, boundFunction, recorded, free, bound] = Object.values(measured).map(
-    (one) => one.transfersPerSecond,
-  );
+  const [freeFunction, boundFunction, free, bound] = Object.values(measured).map((one) => one.transfersPerSecond);
   const ratio = (one = Number.NaN, other = Number.NaN) => (one / other).toFixed(2);
   const lines = [
     ...Object.entries(measured).map(([name, one]) => `${name.padEnd(64)} ${describeMeasured(one)}`),
     '',
     `${'posting function, with four budgets ÷ without'.padEnd(64)} ${ratio(boundFunction, freeFunction)}`,
-    `${'posting function, with four budgets and a record ÷ without'.padEnd(64)} ${ratio(recorded, freeFunction)}`,
     `${'HTTP, with policies ÷ without (goal 0.75)'.padEnd(64)} ${ratio(bound, free)}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -5,7 +5,6 @@ import type { Asset } from '../money/catalogue.ts';
 import { type AccountId, assetByCode } from './account-id.ts';
 import {
   type Accounts,
-  type EncodedBatch,
   encodeBatch,
   encodeDecisions,
   encodeLone,
@@ -30,7 +29,7 @@ export interface PostCall {
   readonly text: string;
 }
 
-const postCall = callOf('ledger.post', 32);
+export const postCall = callOf('ledger.post', 32);
 const postDecidedCall = callOf('ledger.post_decided', 35);
 const postOneCall = callOf('ledger.post_one', 17);
 
@@ -91,17 +90,10 @@ export async function postBatch(
   const lone = encodeOnly(postings, into);
   if (lone !== undefined)
     return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
-  const { call, values, uuids, touched } = encodeCall(postings, into);
-  const row = await run(call, values);
-  return { ...answersOf(postings, row, uuids), touched: opensAll.test(row.outcomes) ? touched : [] };
-}
-
-/** The call that posts a batch, and its arguments. */
-export function encodeCall(postings: readonly Posting[], into: Accounts): EncodedBatch & { readonly call: PostCall } {
-  const batch = encodeBatch(postings, into);
+  const { values, uuids, touched } = encodeBatch(postings, into);
   const decisions = encodeDecisions(postings);
-  if (decisions === undefined) return { ...batch, call: postCall };
-  return { ...batch, call: postDecidedCall, values: [...batch.values, ...decisions] };
+  const row = await (decisions === undefined ? run(postCall, values) : run(postDecidedCall, [...values, ...decisions]));
+  return { ...answersOf(postings, row, uuids), touched: opensAll.test(row.outcomes) ? touched : [] };
 }
 
 /** Every account was opened before such an outcome. Of a letter that only a newer release knows we cannot tell. */

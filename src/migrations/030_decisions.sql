@@ -16,12 +16,13 @@ CREATE TABLE decisions_waiting (
 );
 
 -- `record` is the canonical text that is hashed, and `head` the hash of the account's chain up to it:
--- SHA-256(0x03 || head before || SHA-256(0x02 || record)). The chain begins with 32 bytes of zero.
+-- SHA-256(0x03 || head before || SHA-256(0x02 || record)). The chain begins with 32 bytes of zero. Without foreign keys, so that chaining
+-- does not lock the accounts that are paying; accounts and keys are never deleted.
 CREATE TABLE policy_decisions (
-  account_id bigint NOT NULL REFERENCES accounts (id),
+  account_id bigint NOT NULL,
   seq        bigint NOT NULL CHECK (seq > 0),
   id         uuid NOT NULL,
-  key_id     text NOT NULL REFERENCES api_keys (id),
+  key_id     text NOT NULL,
   outcome    text NOT NULL CHECK (outcome IN ('allow', 'deny', 'ask')),
   at         timestamptz NOT NULL,
   record     text NOT NULL,
@@ -36,7 +37,7 @@ CREATE INDEX policy_decisions_refused ON policy_decisions (account_id, id) WHERE
 -- Where the chain of each account stands. The place is that of its leaf in every tree, and never changes. `sealed_seq` is how far
 -- signed roots go.
 CREATE TABLE decision_heads (
-  account_id bigint PRIMARY KEY REFERENCES accounts (id),
+  account_id bigint PRIMARY KEY,
   place      bigint NOT NULL CONSTRAINT decision_heads_place_key UNIQUE CHECK (place >= 0),
   -- The salts of its leaves derive from it, so that a leaf says nothing to others.
   salt       bytea NOT NULL CHECK (octet_length(salt) = 32),

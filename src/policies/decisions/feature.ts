@@ -47,6 +47,9 @@ const anchorJob = defineJob({ name: 'anchor-decisions', payload: z.unknown(), ma
 /** The service takes it over from there. */
 const anchorDelayMs = 3_000;
 
+/** Nobody waits for the chain, so while payments wait it takes one batch of records at a time. */
+const chainEveryMs = 1_000;
+
 /** Every hour, between two snapshots of the reserves. In the sandbox every minute, because people want to see what they have just done. */
 const hourly = { sealAt: '17 * * * *', everySeconds: 3_600, fromSeconds: 17 * 60 };
 const everyMinute = { sealAt: '* * * * *', everySeconds: 60, fromSeconds: 0 };
@@ -117,17 +120,18 @@ export const decisions: Feature<{
         anchorHandler({ db, ledger, networks, provider, checkpoint }),
     },
   ],
-  loops: ({ db, secrets, wakes, logger }) => [
+  loops: ({ db, ledger, secrets, wakes, logger }) => [
     startLoop({
       logger,
       fields: {},
       trouble: 'decision records could not be chained',
-      paceMs: 250,
+      paceMs: chainEveryMs,
       rest: { wakes, topic: 'decisions' },
       run: async () => {
         const { hasMore, isLong } = await db.transaction(chainWaiting);
         if (isLong) await sealRoot({ db, secrets });
-        return hasMore ? 0 : 'rest';
+        if (!hasMore) return 'rest';
+        return ledger.isBusy ? chainEveryMs : 0;
       },
     }),
   ],

@@ -21,10 +21,10 @@ interface WaitingRow {
   readonly at: Date;
   readonly postingId: string | null;
   readonly body: DecisionBody & { readonly count?: number };
-  /** What the posting took of which budgets, and left of them. Null when it took of none. */
-  readonly budgets: readonly string[] | null;
-  readonly taken: readonly string[] | null;
-  readonly remaining: readonly string[] | null;
+  /** What the posting took of which budgets, and left of them. Null when it took of none. Arrays would take longer to read. */
+  readonly budgets: string | null;
+  readonly taken: string | null;
+  readonly remaining: string | null;
 }
 
 /** `rest` is the end of the query, where `w` is a waiting decision. */
@@ -33,8 +33,8 @@ export async function readWaiting(
   { rest, values = [] }: { readonly rest: string; readonly values?: readonly unknown[] },
 ): Promise<WaitingRecord[]> {
   const { rows } = await db.query<WaitingRow>(
-    `SELECT w.id, w.account_id, a.handle, w.key_id, w.at, w.posting_id, w.body, w.remaining::text[] AS remaining,
-            s.budgets::text[] AS budgets, s.amounts::text[] AS taken
+    `SELECT w.id, w.account_id, a.handle, w.key_id, w.at, w.posting_id, w.body, array_to_string(w.remaining, ' ') AS remaining,
+            array_to_string(s.budgets, ' ') AS budgets, array_to_string(s.amounts, ' ') AS taken
        FROM decisions_waiting w JOIN accounts a ON a.id = w.account_id LEFT JOIN ledger.spendings s ON s.posting_id = w.posting_id
      ${rest}`,
     values,
@@ -60,7 +60,7 @@ interface Names {
 async function readNames(db: Queryable, rows: readonly WaitingRow[]): Promise<Names> {
   const places = new Set(rows.flatMap(({ body }) => body.places));
   const payees = new Set(rows.flatMap(({ body }) => body.payee ?? []));
-  const budgets = new Set(rows.flatMap((row) => row.budgets ?? []));
+  const budgets = new Set(rows.flatMap((row) => split(row.budgets)));
   const keys = await db.query<{ place: string; key: string }>(
     'SELECT p.place, coalesce(ledger.key_at(p.place), p.place) AS key FROM unnest($1::text[]) p (place)',
     [[...places]],
@@ -109,16 +109,21 @@ function toRecord({ id, handle, at, postingId, body, ...spent }: WaitingRow, nam
   };
 }
 
+function split(numbers: string | null): readonly string[] {
+  return numbers === null ? [] : numbers.split(' ');
+}
+
 function budgetsOf(
   { budgets, taken, remaining }: Pick<WaitingRow, 'budgets' | 'taken' | 'remaining'>,
   names: Names,
   keyAt: (place: string) => string,
 ): UnchainedRecord['budgets'] {
-  return (budgets ?? []).map((id, index) => {
+  const [amounts, rests] = [split(taken), split(remaining)];
+  return split(budgets).map((id, index) => {
     const budget = names.budgets.get(id);
     const currency = budget && assetByCode(budget.currency);
     if (budget === undefined || currency === undefined) throw new Error(`budget ${id} is not known`);
-    const [took, left] = [BigInt(taken?.[index] ?? 0), BigInt(remaining?.[index] ?? 0)];
+    const [took, left] = [BigInt(amounts[index] ?? 0), BigInt(rests[index] ?? 0)];
     const text = (atomic: bigint) => toDecimalText(amountOf(currency, atomic));
     return {
       asset: currency,
