@@ -53,8 +53,7 @@ describeInBrowser('the pages of approvals', (open) => {
     await page.waitForURL(`**/approve/${order}`);
     await look();
     const facts = await page.locator('main').innerText();
-    for (const word of ['Stoneware Mug, Sea', 'demo-shop.example', '1 Main St', 'daily'])
-      expect(facts).toContain(word);
+    for (const word of ['Stoneware Mug, Sea', 'demo-shop.example', '1 Main St', 'daily']) expect(facts).toContain(word);
     expect(facts.indexOf('demo-shop.example')).toBeLessThan(facts.indexOf('You said you wanted'));
     expect(await page.locator('blockquote b').count()).toBe(0);
     await page.click('button:has-text("Approve and pay")');

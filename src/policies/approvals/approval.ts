@@ -52,7 +52,10 @@ export async function findRequest(
   secrets: Secrets,
   { id }: Pick<Approval, 'id'>,
 ): Promise<KeptRequest | undefined> {
-  const { rows } = await db.query<{ sealedRequest: Buffer | null }>('SELECT sealed_request FROM approvals WHERE id = $1', [id]);
+  const { rows } = await db.query<{ sealedRequest: Buffer | null }>(
+    'SELECT sealed_request FROM approvals WHERE id = $1',
+    [id],
+  );
   const sealed = rows[0]?.sealedRequest;
   return sealed == null ? undefined : (JSON.parse(secrets.open('approvals', sealed)) as KeptRequest);
 }
