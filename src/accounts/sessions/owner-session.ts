@@ -91,8 +91,8 @@ export async function proveSession(tx: Transaction, { id }: Pick<OwnerSession, '
 }
 
 /**
- * Whether the session is still open, and its owner has entered the password within the last five minutes. What ends the session
- * waits for this commit, so whatever the owner decides in it was decided in an open session. Lock the account's row first if you need it, as what ends sessions does.
+ * Whether the session is still open, and its owner has entered the password within the last five minutes. A change that ends the
+ * session waits for this commit, so a decision in it was made in an open session. Lock the account's row first (`lockForSessions`).
  */
 export async function holdProvedSession(tx: Transaction, { id }: Pick<OwnerSession, 'id'>): Promise<boolean> {
   const { rowCount } = await tx.query(

@@ -40,7 +40,7 @@ export async function findOwnApproval(
 
 /**
  * Runs the request of the approval again, as the key that sent it. The payment is made in one commit with the decision, or not at
- * all: whoever is told anything else than `executed` has paid nothing.
+ * all: any decision but `executed` has paid nothing. Throws OutcomeUnknown when the answer of the commit was lost.
  */
 export async function approve(
   parts: DecideParts,
