@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { newUuid } from '../kernel/ids/typeid.ts';
 import { type AccountId, assetCode, assetOfAccount, inSlot, isFeeAccount, isHouseAccount } from './account-id.ts';
-import { type Entry, type IdempotencyScope, type Posting, toPostingUuid } from './posting.ts';
+import { type Entry, type IdempotencyScope, type Posting, toPostingId, toPostingUuid } from './posting.ts';
 
 export interface EncodedBatch {
   /** The arguments of ledger.post, in order. */
@@ -113,11 +113,12 @@ function encodeSpends(postings: readonly Posting[]): (string | null)[] {
   const budgets = new Set<bigint>();
   for (const { authority } of postings) for (const { budget } of authority?.spends ?? []) budgets.add(budget);
   if (budgets.size === 0) return [null, null, null, null];
-  const rising = [...budgets].sort((left, right) => (left < right ? -1 : 1));
-  const places = new Map(rising.map((budget, index) => [budget, index + 1]));
+  const rising = [...budgets].sort(byNumber);
+  const places = new Map<bigint, number>();
+  for (let index = 0; index < rising.length; index++) places.set(rising[index] as bigint, index + 1);
   const [spendPostings, spendPlaces, spendAmounts] = columns(4);
-  for (const [index, { authority }] of postings.entries()) {
-    for (const { budget, amount } of authority?.spends ?? []) {
+  for (let index = 0; index < postings.length; index++) {
+    for (const { budget, amount } of postings[index]?.authority?.spends ?? []) {
       spendPostings.add(index + 1);
       spendPlaces.add(places.get(budget));
       spendAmounts.add(amount);
@@ -126,19 +127,28 @@ function encodeSpends(postings: readonly Posting[]): (string | null)[] {
   return [`{${rising.join(',')}}`, spendPostings.literal, spendPlaces.literal, spendAmounts.literal];
 }
 
+function byNumber(left: bigint, right: bigint): number {
+  return left < right ? -1 : 1;
+}
+
 /** The last arguments of ledger.post_decided: the decisions about those postings that have one. Undefined when none has. */
-export function encodeDecisions(postings: readonly Posting[]): string[] | undefined {
-  const bodies: string[] = [];
-  const [places, ids] = columns(4);
+export function encodeDecisions(postings: readonly Posting[], uuids: readonly string[]): (string | null)[] | undefined {
+  let forms = '';
+  const now = Date.now();
+  const [places, ids, payees] = columns(4);
   for (let index = 0; index < postings.length; index++) {
-    const decision = (postings[index] as Posting).authority?.decision;
-    if (decision === undefined) continue;
+    const { decision, spends } = (postings[index] as Posting).authority ?? {};
+    if (decision === undefined || spends === undefined) continue;
+    const decisionId = newUuid(now);
     places.add(index + 1);
-    ids.add(newUuid(Date.now()));
+    ids.add(decisionId);
+    payees.add(decision.payee);
+    const rising = spends.toSorted((left, right) => byNumber(left.budget, right.budget));
+    const form = decision.form({ decisionId, id: toPostingId(uuids[index] as string), spends: rising });
     // JSON without blanks has no line breaks.
-    bodies.push(JSON.stringify(decision.body));
+    forms += forms === '' ? form : `\n${form}`;
   }
-  return bodies.length === 0 ? undefined : [places.literal as string, ids.literal as string, bodies.join('\n')];
+  return forms === '' ? undefined : [places.literal, ids.literal, payees.literal, forms];
 }
 
 /** The arguments of ledger.post_one. Undefined for a posting that only ledger.post can take. */

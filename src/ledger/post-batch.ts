@@ -30,7 +30,7 @@ export interface PostCall {
 }
 
 export const postCall = callOf('ledger.post', 32);
-const postDecidedCall = callOf('ledger.post_decided', 35);
+const postDecidedCall = callOf('ledger.post_decided', 36);
 const postOneCall = callOf('ledger.post_one', 17);
 
 function callOf(name: string, count: number): PostCall {
@@ -91,7 +91,7 @@ export async function postBatch(
   if (lone !== undefined)
     return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
   const { values, uuids, touched } = encodeBatch(postings, into);
-  const decisions = encodeDecisions(postings);
+  const decisions = encodeDecisions(postings, uuids);
   const row = await (decisions === undefined ? run(postCall, values) : run(postDecidedCall, [...values, ...decisions]));
   return { ...answersOf(postings, row, uuids), touched: opensAll.test(row.outcomes) ? touched : [] };
 }

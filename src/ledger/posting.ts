@@ -63,8 +63,10 @@ export interface Authority {
 
 /** The decision of policies about a payment. It is recorded in the commit of its posting (src/policies/decisions/). */
 export interface Decision {
-  /** What `ledger.post_decided` records. */
-  readonly body: Readonly<Record<string, unknown>>;
+  /** The account that is paid, if one is. */
+  readonly payee: bigint | undefined;
+  /** What `ledger.post_decided` records, as a form (migration 031). The spends are in ascending order. */
+  form(posted: { readonly decisionId: string; readonly id: PostingId; readonly spends: readonly Spend[] }): string;
   /** A budget does not cover the payment, and this is the answer. */
   refused(problem: Problem, exceeded: readonly ExceededBudget[]): void;
 }

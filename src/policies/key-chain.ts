@@ -8,6 +8,8 @@ import { type CompiledRules, compileRules } from './rules.ts';
 interface ChainBudget {
   /** In the ledger. */
   readonly id: bigint;
+  readonly place: string;
+  readonly name: string;
   readonly currency: Currency;
   /** Undefined when all operations count. */
   readonly operations: ReadonlySet<Operation> | undefined;
@@ -19,6 +21,8 @@ export interface KeyChain {
   readonly stamp: bigint;
   readonly isFrozen: boolean;
   readonly places: readonly string[];
+  /** The keys at these places, by which people know them. */
+  readonly keys: ReadonlyMap<string, string>;
   readonly policies: readonly { readonly place: string; readonly version: string }[];
   readonly rules: readonly CompiledRules[];
   readonly budgets: readonly ChainBudget[];
@@ -29,6 +33,7 @@ export interface KeyChain {
 interface PlaceRow {
   readonly stamp: bigint;
   readonly place: string;
+  readonly key: string | null;
   readonly isFrozen: boolean;
   readonly policy: Policy | null;
   readonly version: string | null;
@@ -39,8 +44,8 @@ interface PlaceRow {
 /** One statement, so that stamp, policies and freezes are of the same moment. */
 export async function readChain(db: Queryable, keyId: string): Promise<KeyChain> {
   const { rows } = await db.query<PlaceRow>(
-    `SELECT coalesce(s.stamp, 0) AS stamp, p.place, f.place IS NOT NULL AS is_frozen, kp.policy, kp.version,
-            coalesce(length(kp.policy::text), 0) AS weight,
+    `SELECT coalesce(s.stamp, 0) AS stamp, p.place, ledger.key_at(p.place) AS key, f.place IS NOT NULL AS is_frozen,
+            kp.policy, kp.version, coalesce(length(kp.policy::text), 0) AS weight,
             (SELECT jsonb_object_agg(b.name, b.id) FROM ledger.budgets b WHERE b.place = p.place AND b.is_active) AS budgets
        FROM api_keys k
        CROSS JOIN LATERAL unnest(k.path) WITH ORDINALITY p (place, depth)
@@ -54,6 +59,7 @@ export async function readChain(db: Queryable, keyId: string): Promise<KeyChain>
     stamp: rows[0]?.stamp ?? 0n,
     isFrozen: rows.some(({ isFrozen }) => isFrozen),
     places: rows.map(({ place }) => place),
+    keys: new Map(rows.map(({ place, key }, above) => [place, above === 0 ? keyId : (key ?? place)])),
     policies: rows.flatMap(({ place, version }) => (version === null ? [] : [{ place, version }])),
     rules: rows.flatMap(({ place, policy }) => (policy?.rules ? [compileRules(place, policy.rules)] : [])),
     budgets: rows.flatMap(budgetsOf),
@@ -66,7 +72,7 @@ function budgetsOf({ place, policy, budgets }: PlaceRow): ChainBudget[] {
     const id = budgets?.[name];
     // Both are written in one commit. Without it a payment would not be counted.
     if (id === undefined) throw new Error(`the budget ${name} of ${place} is not in the ledger`);
-    return { id: BigInt(id), currency, operations: operations && new Set(operations) };
+    return { id: BigInt(id), place, name, currency, operations: operations && new Set(operations) };
   });
 }
 

@@ -4,8 +4,8 @@ import type { ChainEntry, ChainProof } from '../../src/policies/decisions/prove.
 import {
   canonicalJson,
   type DecisionRecord,
+  digest,
   firstHead,
-  nextHead,
   recordHash,
 } from '../../src/policies/decisions/record.ts';
 
@@ -29,6 +29,9 @@ export const { verifyDecisions, verifyEntry } = (await import(script.href)) as {
     after: { readonly account: string; readonly seq: number; readonly head: Buffer },
   ) => Buffer;
 };
+
+/** As the database continues a chain (migration 031). */
+const nextHead = (head: Buffer, hashed: Buffer) => digest(Buffer.of(3), head, hashed);
 
 const account = 'PA-00000001';
 

@@ -23,7 +23,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.idempotency_keys': everything,
   'ledger.event_subscriptions': everything,
   'ledger.events': everything,
-  'ledger.budgets': ['SELECT', 'INSERT', 'UPDATE (most, on_exceed, is_active, nos, sums, spent, told)'],
+  'ledger.budgets': ['SELECT', 'INSERT', 'UPDATE (most, on_exceed, is_active, nos, sums, spent, told, bucket_until)'],
   'ledger.spendings': ['SELECT', 'INSERT'],
   'ledger.spending_returns': ['SELECT', 'INSERT'],
   'public.audit_log': ['SELECT', 'INSERT'],

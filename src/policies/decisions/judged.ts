@@ -3,46 +3,25 @@ import type { Problem } from '../../kernel/http/problem.ts';
 import { balanceErrors } from '../../ledger/balance-errors.ts';
 import type { Decision, ExceededBudget } from '../../ledger/posting.ts';
 import { toDecimalText } from '../../money/amount.ts';
-import type { Counterparty, Operation, Payment } from '../consent.ts';
+import type { Counterparty, Payment } from '../consent.ts';
 import type { KeyChain } from '../key-chain.ts';
 import type { RuleAt } from '../rules.ts';
+import { budgetBeginning, budgetDivider, formOf, type Written, writeKeys } from './form.ts';
 
 /** A payment, and the policies that were asked about it. */
 export interface Judged {
   readonly caller: Caller;
   readonly payment: Payment;
-  readonly chain: Pick<KeyChain, 'places' | 'policies'>;
+  readonly chain: KeyChain;
 }
 
-/** What a decision is recorded from. `read-waiting.ts` adds what only the database knows. */
-export interface DecisionBody {
-  readonly outcome: 'allow' | 'deny' | 'ask';
-  /** Of the error. Null when the payment is allowed. */
-  readonly code: string | null;
-  readonly key: string;
-  /** From the caller's up to the root. */
-  readonly places: readonly string[];
-  readonly operation: Operation;
-  readonly asset: string;
-  readonly amount: string;
-  /** The number of an account, or the name of another counterparty. */
-  readonly payee?: string;
-  readonly counterparty?: string;
-  readonly policies: KeyChain['policies'];
-  readonly rule: RuleAt | { readonly key: string; readonly index: number } | null;
-  /** The id of the approval that decided. */
-  readonly approval: string | null;
-  /** The budgets that do not cover a refused payment, the first ten of them. */
-  readonly exceeded?: readonly {
-    readonly key: string;
-    readonly id: string;
-    readonly asset: string;
-    readonly remaining: string;
-  }[];
-}
-
-export interface Refusal extends Pick<Caller, 'accountId' | 'tier'> {
-  readonly body: DecisionBody;
+/** A refused payment. */
+export interface Refusal extends Pick<Caller, 'accountId' | 'keyId' | 'tier'> {
+  readonly outcome: 'deny' | 'ask';
+  readonly payee: bigint | undefined;
+  /** The same for all refusals of the key with the same reason. */
+  readonly reason: string;
+  form(counted: { readonly decisionId: string; readonly count: number }): string;
 }
 
 /**
@@ -56,33 +35,55 @@ export interface RefusalBook {
   stop(): Promise<void>;
 }
 
-function describeJudged(
-  { caller, payment, chain }: Judged,
-  decided: Pick<DecisionBody, 'outcome' | 'code' | 'rule' | 'exceeded' | 'approval'>,
-): DecisionBody {
+/** Written once for all payments that the chain allows. */
+const written = new WeakMap<KeyChain, Written & { readonly budgets: ReadonlyMap<bigint, string> }>();
+
+function writtenOf(chain: KeyChain) {
+  const known = written.get(chain);
+  if (known !== undefined) return known;
+  const budgets = chain.budgets.map(({ id, place, name, currency }) => {
+    return [id, budgetBeginning({ asset: currency, id: name, key: keyAt(chain, place) })] as const;
+  });
+  const policies = chain.policies.map(({ place, version }) => ({ key: keyAt(chain, place), version }));
+  const made = { ...writeKeys([...chain.keys.values()], policies), budgets: new Map(budgets) };
+  written.set(chain, made);
+  return made;
+}
+
+function keyAt({ keys }: KeyChain, place: string): string {
+  return keys.get(place) ?? place;
+}
+
+function describe({ caller, payment, chain }: Judged) {
   return {
-    ...decided,
+    account: caller.handle,
     key: caller.keyId,
-    places: chain.places,
     operation: payment.operation,
     asset: payment.amount.asset,
     amount: toDecimalText(payment.amount),
-    ...(payment.counterparty && nameOf(payment.counterparty)),
-    policies: chain.policies,
+    counterparty: nameOf(payment.counterparty),
+    written: writtenOf(chain),
   };
 }
 
-/** An email address or a phone number was resolved before: an account is shown by its handle. */
-function nameOf(counterparty: Counterparty): Pick<DecisionBody, 'payee' | 'counterparty'> {
-  switch (counterparty.kind) {
+/** An account is paid under its handle, which the database adds. */
+function payeeOf({ counterparty }: Payment): bigint | undefined {
+  return counterparty?.kind === 'account' ? counterparty.accountId : undefined;
+}
+
+/** Undefined for an account. */
+function nameOf(counterparty: Counterparty | undefined): string | null | undefined {
+  switch (counterparty?.kind) {
+    case undefined:
+      return null;
     case 'account':
-      return { payee: String(counterparty.accountId) };
+      return undefined;
     case 'address':
-      return { counterparty: counterparty.address };
+      return counterparty.address;
     case 'shop':
-      return { counterparty: counterparty.domain };
+      return counterparty.domain;
     case 'endpoint':
-      return { counterparty: counterparty.host };
+      return counterparty.host;
   }
 }
 
@@ -91,12 +92,33 @@ export function allowedBy(
   refusals: RefusalBook,
   { rule, approval = null, ...judged }: Judged & { readonly rule: RuleAt | null; readonly approval?: string | null },
 ): { readonly decision: Decision } | undefined {
-  if (judged.chain.policies.length === 0) return undefined;
+  const { chain, payment } = judged;
+  if (chain.policies.length === 0) return undefined;
   const decision: Decision = {
-    body: { ...describeJudged(judged, { outcome: 'allow', code: null, rule, approval }) },
+    payee: payeeOf(payment),
+    form({ decisionId, id, spends }) {
+      const { budgets } = writtenOf(chain);
+      return formOf({
+        ...describe(judged),
+        decisionId,
+        outcome: 'allow',
+        code: null,
+        count: 1,
+        approval,
+        rule: rule && { index: rule.index, key: keyAt(chain, rule.place) },
+        posting: id,
+        budgets: spends.map(({ budget }) => beginningOf(budgets, budget)).join(budgetDivider),
+      });
+    },
     refused: (problem, exceeded) => void refusedBy(refusals, judged, problem, exceeded),
   };
   return { decision };
+}
+
+function beginningOf(budgets: ReadonlyMap<bigint, string>, budget: bigint): string {
+  const beginning = budgets.get(budget);
+  if (beginning === undefined) throw new Error(`the payment takes of the budget ${budget}, which was not asked`);
+  return beginning;
 }
 
 /** A record of a refusal stays small, however many budgets do not cover the payment. */
@@ -109,15 +131,34 @@ export function refusedBy(
   problem: Problem,
   exceeded: readonly ExceededBudget[] = [],
 ): Problem {
-  const { caller, chain } = judged;
+  const { caller, chain, payment } = judged;
   if (chain.policies.length === 0 || problem.whenSent !== undefined) return problem;
   const { code, extras } = problem;
-  const rule = (extras.members?.['rule'] ?? null) as DecisionBody['rule'];
+  const { accountId, keyId, tier } = caller;
+  const rule = (extras.members?.['rule'] ?? null) as { readonly key: string; readonly index: number } | null;
   const beyond = exceeded.slice(0, mostExceeded).map(({ key, id, remaining }) => {
-    return { key, id, asset: remaining.asset, remaining: toDecimalText(remaining) };
+    const left = toDecimalText(remaining);
+    return { asset: remaining.asset, id, key, remainingAfter: left, remainingBefore: left, taken: '0' };
   });
-  const outcome = code === balanceErrors.approval_required.code ? 'ask' : 'deny';
-  const body = describeJudged(judged, { outcome, code, rule, approval: null, exceeded: beyond });
-  problem.whenSent = () => refusals.note({ accountId: caller.accountId, tier: caller.tier, body });
+  const outcome: Refusal['outcome'] = code === balanceErrors.approval_required.code ? 'ask' : 'deny';
+  const said = {
+    ...describe(judged),
+    outcome,
+    code,
+    approval: null,
+    rule,
+    posting: null,
+    budgets: JSON.stringify(beyond),
+  };
+  problem.whenSent = () =>
+    refusals.note({
+      accountId,
+      keyId,
+      tier,
+      outcome,
+      payee: payeeOf(payment),
+      reason: JSON.stringify([keyId, code, rule, beyond.map(({ key, id }) => [key, id])]),
+      form: (counted) => formOf({ ...said, ...counted }),
+    });
   return problem;
 }

@@ -1,11 +1,10 @@
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { fromTypeId } from '../../kernel/ids/typeid.ts';
-import { readWaiting } from './read-waiting.ts';
-import type { DecisionRecord, UnchainedRecord } from './record.ts';
+import type { DecisionRecord } from './record.ts';
 
 /** A record that waits for the chain has no number yet. */
-export type ReadDecision = UnchainedRecord & { readonly seq: string | null };
+export type ReadDecision = Omit<DecisionRecord, 'seq'> & { readonly seq: string | null };
 
 export type Reader = Pick<Caller, 'accountId' | 'keyId'>;
 
@@ -49,18 +48,22 @@ export async function listDecisions(db: Queryable, query: DecisionQuery): Promis
   const ofKeys = `SELECT d.record FROM unnest($6::text[]) k (id) CROSS JOIN LATERAL (${chained}) d ORDER BY d.id DESC LIMIT $5`;
   const values = [reader.accountId, before, since ?? null, until ?? null, limit + 1];
   // First what waits: what is chained between the two is then found twice, and not missed.
-  const waiting = await readWaiting(db, {
-    rest: `WHERE w.account_id = $1 AND ($6::text[] IS NULL OR w.key_id = ANY ($6)) AND ($2::uuid IS NULL OR w.id < $2)
+  const waiting = await db.query<{ text: string }>(
+    `SELECT w.text FROM written_decisions w
+      WHERE w.account_id = $1 AND ($6::text[] IS NULL OR w.key_id = ANY ($6)) AND ($2::uuid IS NULL OR w.id < $2)
         AND ($3::timestamptz IS NULL OR w.at >= $3) AND ($4::timestamptz IS NULL OR w.at < $4)
-        AND ($7::text IS NULL OR w.body ->> 'outcome' = $7)
+        AND ($7::text IS NULL OR w.outcome = $7)
       ORDER BY w.id DESC LIMIT $5`,
-    values: [...values, keys, outcome ?? null],
-  });
+    [...values, keys, outcome ?? null],
+  );
   const { rows } = await (keys === null
     ? db.query<{ record: string }>(chained, values)
     : db.query<{ record: string }>(ofKeys, [...values, keys]));
   const found = rows.map(({ record }) => JSON.parse(record) as DecisionRecord);
   const numbered = new Set(found.map(({ id }) => id));
-  const open = waiting.flatMap(({ record }) => (numbered.has(record.id) ? [] : [{ ...record, seq: null }]));
+  const open = waiting.rows.flatMap(({ text }) => {
+    const record = JSON.parse(`${text}}`) as Omit<DecisionRecord, 'seq'>;
+    return numbered.has(record.id) ? [] : [{ ...record, seq: null }];
+  });
   return [...open, ...found].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit + 1);
 }

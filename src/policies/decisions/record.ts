@@ -50,20 +50,12 @@ export interface DecisionRecord {
   readonly seq: string;
 }
 
-/** Before it has a number. */
-export type UnchainedRecord = Omit<DecisionRecord, 'seq'>;
-
 /** Before the first record of an account. */
 export const firstHead = Buffer.alloc(32);
 
 /** What a key may be shown of a record that it may not read. A record contains a random id, so nobody can guess it from this. */
 export function recordHash(record: string): Buffer {
-  return digest(Buffer.of(2), Buffer.from(record));
-}
-
-/** The head of a chain after a record. */
-export function nextHead(head: Buffer, hashed: Buffer): Buffer {
-  return digest(Buffer.of(3), head, hashed);
+  return hash('sha256', `\u0002${record}`, 'buffer');
 }
 
 export function digest(...parts: readonly Uint8Array[]): Buffer {

@@ -58,7 +58,7 @@ export function createRefusalBook({ db, logger, windowMs }: RefusalBookOptions):
 
   return {
     note(refusal) {
-      const reason = reasonOf(refusal);
+      const { reason } = refusal;
       const before = noted.get(reason);
       if (before !== undefined) {
         before.count++;
@@ -76,22 +76,22 @@ export function createRefusalBook({ db, logger, windowMs }: RefusalBookOptions):
   };
 }
 
-function reasonOf({ body: { key, code, rule, exceeded = [] } }: Refusal): string {
-  return JSON.stringify([key, code, rule, exceeded.map((budget) => [budget.key, budget.id])]);
-}
-
 /** Beyond the day's cap nothing of the batch is written. */
 async function insert(tx: Transaction, accountId: bigint, refusals: readonly Noted[]): Promise<void> {
   const { tier = 'free' } = refusals[0] ?? {};
   await countToday(tx, { accountId, tier }, 'refusals', refusals.length);
   await tx.query(
-    `INSERT INTO decisions_waiting (id, account_id, key_id, at, body)
-     SELECT r.id, $1, r.body ->> 'key', r.at, r.body FROM unnest($2::uuid[], $3::timestamptz[], $4::json[]) r (id, at, body)`,
+    `INSERT INTO decisions_waiting (id, account_id, at, key_id, outcome, payee, form)
+     SELECT r.id, $1, r.at, r.key_id, r.outcome, r.payee, r.form
+       FROM unnest($2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::bigint[], $7::text[]) r (id, at, key_id, outcome, payee, form)`,
     [
       accountId,
       refusals.map(({ id }) => id),
       refusals.map(({ at }) => at.toISOString()),
-      refusals.map(({ body, count }) => JSON.stringify({ ...body, count })),
+      refusals.map(({ keyId }) => keyId),
+      refusals.map(({ outcome }) => outcome),
+      refusals.map(({ payee }) => payee ?? null),
+      refusals.map(({ form, id, count }) => form({ decisionId: id, count })),
     ],
   );
 }

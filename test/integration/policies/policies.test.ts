@@ -48,7 +48,7 @@ async function family() {
 const spend = (name: string, place: string, atomic: number) =>
   db().query(
     `UPDATE ledger.budgets b SET nos = ARRAY[ledger.bucket_of(span, time_zone, seconds, now())], sums = ARRAY[$3::numeric],
-            spent = $3 WHERE name = $1 AND place = $2`,
+            spent = $3, bucket_until = NULL WHERE name = $1 AND place = $2`,
     [name, place, atomic],
   );
 

@@ -1,0 +1,538 @@
+-- Payments under policies cost the database less, and their records are chained by it.
+-- serves_from: 16
+
+-- Every payment updates its budgets, so they have one CHECK and no foreign keys. What never changes is checked when a budget is made.
+ALTER TABLE ledger.budgets
+  -- When the last of its buckets ends: until then nothing that was spent comes back. Null: it has to be computed.
+  ADD COLUMN bucket_until timestamptz,
+  DROP CONSTRAINT budgets_place_fkey,
+  DROP CONSTRAINT budgets_currency_fkey,
+  DROP CONSTRAINT budgets_name_check,
+  DROP CONSTRAINT budgets_span_check,
+  DROP CONSTRAINT budgets_check,
+  DROP CONSTRAINT budgets_check1,
+  DROP CONSTRAINT budgets_most_check,
+  DROP CONSTRAINT budgets_on_exceed_check,
+  DROP CONSTRAINT budgets_spent_check,
+  DROP CONSTRAINT budgets_told_check,
+  ADD CONSTRAINT budgets_sound CHECK (
+    spent >= 0 AND spent = trunc(spent) AND most >= 0 AND most = trunc(most) AND cardinality(sums) = cardinality(nos)
+    AND cardinality(told) = 3 AND on_exceed IN ('deny', 'ask'));
+
+CREATE FUNCTION ledger.check_new_budget() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF length(NEW.name) BETWEEN 1 AND 40
+    AND NEW.span IN ('once', 'day', 'week', 'month', 'rolling')
+    AND (NEW.seconds IS NOT NULL) = (NEW.span = 'rolling')
+    AND coalesce(NEW.seconds, 60) BETWEEN 60 AND 31536000
+    AND EXISTS (SELECT FROM public.api_keys k WHERE k.id = NEW.place)
+    AND EXISTS (SELECT FROM ledger.assets a WHERE a.code = NEW.currency)
+  THEN
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION 'budget % of % is malformed', NEW.name, NEW.place USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER budgets_well_formed BEFORE INSERT ON ledger.budgets FOR EACH ROW EXECUTE FUNCTION ledger.check_new_budget();
+ALTER TABLE ledger.budgets ENABLE ALWAYS TRIGGER budgets_well_formed;
+
+DO $$
+DECLARE
+  given record;
+BEGIN
+  FOR given IN
+    SELECT DISTINCT pg_get_userbyid(a.grantee) AS role FROM pg_class c, aclexplode(c.relacl) a
+     WHERE c.oid = 'ledger.postings'::regclass AND a.privilege_type = 'INSERT' AND a.grantee NOT IN (0, c.relowner)
+  LOOP
+    EXECUTE format('GRANT UPDATE (bucket_until) ON ledger.budgets TO %I', given.role);
+  END LOOP;
+END $$;
+
+-- What a posting left of the budgets that it took from is kept beside what it took.
+ALTER TABLE ledger.spendings ADD COLUMN remaining numeric[];
+
+-- Until when a bucket is the current one. A rolling window: rounded down to the millisecond, so never too late.
+CREATE FUNCTION ledger.bucket_until(span text, time_zone text, seconds integer, bucket bigint) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE RETURN CASE span
+  WHEN 'once' THEN 'infinity'
+  WHEN 'rolling' THEN timestamptz 'epoch' + floor((bucket + 1) * seconds * 1000.0 / 60)::float8 * interval '1 millisecond'
+  ELSE ledger.bucket_end(span, time_zone, seconds, bucket)
+END;
+
+-- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp. The buckets of a budget are computed only when the
+-- last one has ended. And what a posting leaves of its budgets is kept.
+CREATE OR REPLACE FUNCTION ledger.post(
+  touched bigint[], unseen bigint[],
+  ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
+  assets bigint[], amounts numeric[], fees numeric[], descriptions text[], refs text[], details jsonb[],
+  sender_events text[], recipient_events text[],
+  keys uuid[], request_digests uuid[],
+  payers integer[], payees integer[], fees_to integer[],
+  entry_postings integer[], entry_places integer[], entry_amounts numeric[],
+  stamps bigint[], budgets bigint[], spend_postings integer[], spend_places integer[], spend_amounts numeric[],
+  spent_on text[], returns_of text[], return_parts numeric[], return_wholes numeric[],
+  OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
+) LANGUAGE plpgsql
+-- The right plan is always the same, whatever autovacuum last saw of the tables: look each row up by its key.
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+  step CONSTANT interval := '1 microsecond';
+  n CONSTANT integer := cardinality(ids);
+  found_ids bigint[];
+  found_rows tid[];
+  found_balances numeric[];
+  rows tid[];
+  balances numeric[];
+  moved boolean[];
+  last_at timestamptz;
+  frozen bigint[];
+  closed bigint[];
+  some_frozen boolean;
+  revoked text[];
+  some_revoked boolean;
+  repeated bigint[];
+  listeners bigint[];
+  verdicts text[] := array_fill(NULL::text, ARRAY[n]);
+  verdict text;
+  payer_afters numeric[] := array_fill(NULL::numeric, ARRAY[n]);
+  payee_afters numeric[] := array_fill(NULL::numeric, ARRAY[n]);
+  fee_afters numeric[] := array_fill(NULL::numeric, ARRAY[n]);
+  afters numeric[] := array_fill(NULL::numeric, ARRAY[coalesce(cardinality(entry_postings), 0)]);
+  after numeric;
+  payee_after numeric;
+  fee_after numeric;
+  place integer;
+  payee_place integer;
+  fee_place integer;
+  entry integer := 1;
+  first_entry integer;
+  stamped bigint[];
+  stale integer[];
+  -- Of each budget: where its row is, its current bucket and when that ends, its limit, what was spent of it, and what this batch spends.
+  budget_rows tid[];
+  currents bigint[];
+  untils timestamptz[];
+  limits numeric[];
+  used numeric[];
+  taken numeric[];
+  -- Of each spend: what it leaves of its budget. Null where nothing was posted.
+  lefts numeric[] := array_fill(NULL::numeric, ARRAY[coalesce(cardinality(spend_postings), 0)]);
+  now_at timestamptz;
+  spend integer := 1;
+  first_spend integer;
+  denied text;
+  posted integer := 0;
+  updated integer;
+  item record;
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'a posting must see what was committed before it got its locks: use READ COMMITTED';
+  END IF;
+
+  IF unseen IS NOT NULL THEN
+    INSERT INTO ledger.accounts (id)
+      SELECT u.id FROM unnest(unseen) u (id)
+       WHERE (ledger.owner_of(u.id) IS NULL
+              OR EXISTS (SELECT FROM public.accounts o WHERE o.id = ledger.owner_of(u.id)))
+         AND NOT EXISTS (SELECT FROM ledger.accounts a WHERE a.id = u.id)
+       ORDER BY u.id
+      ON CONFLICT DO NOTHING;
+  END IF;
+
+  SELECT array_agg(l.balance), array_agg(l.ctid), max(l.posted_at) INTO balances, rows, last_at
+    FROM (SELECT a.ctid, a.balance, a.posted_at FROM ledger.accounts a
+           WHERE a.id = ANY (touched) ORDER BY a.id DESC FOR NO KEY UPDATE) l;
+  IF cardinality(rows) IS DISTINCT FROM cardinality(touched) THEN
+    found_ids := ARRAY(SELECT a.id FROM ledger.accounts a WHERE a.ctid = ANY (rows) ORDER BY a.id DESC);
+    found_rows := rows;
+    found_balances := balances;
+    rows := array_fill(NULL::tid, ARRAY[cardinality(touched)]);
+    balances := array_fill(NULL::numeric, ARRAY[cardinality(touched)]);
+    place := 1;
+    FOR i IN 1 .. cardinality(touched) LOOP
+      IF found_ids[place] = touched[i] THEN
+        rows[i] := found_rows[place];
+        balances[i] := found_balances[place];
+        place := place + 1;
+      END IF;
+    END LOOP;
+  END IF;
+
+  -- From here on no key is revoked and nobody is frozen among those we hold: whoever does that locks the accounts first.
+  -- OFFSET 0 keeps the planner from turning a look-up round and reading everything there is.
+  SELECT ARRAY(SELECT k.id FROM public.api_keys k
+                WHERE (k.revoked_at IS NOT NULL OR k.expires_at IS NOT NULL) AND k.id = ANY (key_ids)
+                  AND (k.revoked_at IS NOT NULL OR k.expires_at <= clock_timestamp())),
+         ARRAY(SELECT o.id FROM public.accounts o WHERE o.frozen_at IS NOT NULL AND o.id = ANY (
+           ARRAY(SELECT ledger.owner_of(t.id) FROM unnest(touched) t (id)))),
+         ARRAY(SELECT o.id FROM public.accounts o WHERE o.closed_at IS NOT NULL AND o.id = ANY (recipients)),
+         ARRAY(SELECT q.place FROM unnest(keys) WITH ORDINALITY q (digest, place)
+                CROSS JOIN LATERAL (SELECT FROM ledger.idempotency_keys i WHERE i.digest = q.digest OFFSET 0) i),
+         ARRAY(SELECT DISTINCT s.account_id FROM ledger.event_subscriptions s WHERE s.account_id = ANY (senders || recipients)),
+         ARRAY(SELECT s.account_id FROM public.key_stamps s WHERE s.account_id = ANY (senders))
+    INTO revoked, frozen, closed, repeated, listeners, stamped;
+  IF cardinality(stamped) > 0 THEN
+    stale := ARRAY(SELECT q.place FROM unnest(senders, stamps, key_ids) WITH ORDINALITY q (sender, stamp, key_id, place)
+                     JOIN public.key_stamps s ON s.account_id = q.sender
+                    WHERE q.key_id IS NOT NULL AND s.stamp <> coalesce(q.stamp, 0));
+  END IF;
+  IF budgets IS NOT NULL OR returns_of IS NOT NULL THEN
+    -- Whoever holds an owner's stamp holds all of its budgets. An owner of budgets has one.
+    PERFORM FROM public.key_stamps s
+      WHERE s.account_id = ANY (senders || ARRAY(
+        SELECT b.account_id FROM ledger.spendings t JOIN ledger.budgets b ON b.id = ANY (t.budgets) WHERE t.spent_on = ANY (returns_of)))
+      ORDER BY s.account_id FOR NO KEY UPDATE;
+  END IF;
+  IF budgets IS NOT NULL THEN
+    SELECT array_agg(b.ctid), array_agg(b.nos[cardinality(b.nos)]), array_agg(b.bucket_until), array_agg(b.most), array_agg(b.spent),
+           array_agg(0::numeric)
+      INTO budget_rows, currents, untils, limits, used, taken
+      FROM (SELECT b.ctid, b.nos, b.bucket_until, b.most, b.spent FROM ledger.budgets b WHERE b.id = ANY (budgets) ORDER BY b.id) b;
+    IF cardinality(limits) IS DISTINCT FROM cardinality(budgets) THEN RAISE EXCEPTION 'a budget does not exist'; END IF;
+    -- Mostly their buckets have not ended since the last payment.
+    now_at := clock_timestamp();
+    FOR item IN
+      SELECT q.n, o.bucket_now, o.spent_now FROM unnest(budget_rows, untils) WITH ORDINALITY q (row, until, n)
+        JOIN ledger.budgets b ON b.ctid = q.row
+       CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, now_at) o
+       WHERE q.until IS NULL OR q.until <= now_at
+    LOOP
+      currents[item.n] := item.bucket_now;
+      used[item.n] := item.spent_now;
+    END LOOP;
+  END IF;
+  some_revoked := cardinality(revoked) > 0;
+  some_frozen := cardinality(frozen) > 0;
+
+  FOREACH place IN ARRAY repeated LOOP
+    SELECT k.posting_id, k.posted_at, k.request_digest INTO item FROM ledger.idempotency_keys k WHERE k.digest = keys[place];
+    IF item.request_digest = request_digests[place] THEN
+      verdicts[place] := 'D';
+      earlier := coalesce(earlier, '[]') || ledger.describe(place, item.posting_id, item.posted_at);
+    ELSE
+      verdicts[place] := 'M';
+    END IF;
+  END LOOP;
+  IF refs IS NOT NULL THEN
+    FOR item IN
+      SELECT q.place, r.posting_id, r.posted_at FROM unnest(refs) WITH ORDINALITY q (ref, place)
+       CROSS JOIN LATERAL (
+         SELECT e.posting_id, e.posted_at FROM ledger.posting_references e WHERE e.reference = q.ref OFFSET 0) r
+    LOOP
+      CONTINUE WHEN verdicts[item.place] IS NOT NULL;
+      verdicts[item.place] := 'D';
+      earlier := coalesce(earlier, '[]') || ledger.describe(item.place::integer, item.posting_id, item.posted_at);
+    END LOOP;
+  END IF;
+
+  FOR i IN 1 .. n LOOP
+    verdict := verdicts[i];
+    IF some_revoked AND key_ids[i] = ANY (revoked) THEN verdict := 'K'; END IF;
+    IF verdict IS NULL AND key_ids[i] IS NOT NULL AND recipients[i] = ANY (closed) AND senders[i] IS DISTINCT FROM recipients[i]
+      AND types[i] <> 'order_refund'
+    THEN
+      verdict := 'U';
+    END IF;
+    denied := CASE WHEN i = ANY (stale) THEN 'S' END;
+    first_spend := spend;
+    WHILE spend_postings[spend] = i LOOP
+      place := spend_places[spend];
+      IF used[place] + spend_amounts[spend] > limits[place] AND denied IS NULL THEN denied := 'B'; END IF;
+      spend := spend + 1;
+    END LOOP;
+    IF verdict IS NOT NULL THEN
+      WHILE entry_postings[entry] = i LOOP entry := entry + 1; END LOOP;
+    ELSIF payers[i] IS NOT NULL THEN
+      place := payers[i];
+      payee_place := payees[i];
+      fee_place := fees_to[i];
+      after := balances[place] - amounts[i];
+      payee_after := balances[payee_place] + amounts[i] - fees[i];
+      fee_after := balances[fee_place] + fees[i];
+      IF after IS NULL OR payee_after IS NULL OR (fee_place IS NOT NULL AND fee_after IS NULL) THEN
+        verdict := 'U';
+      ELSIF some_frozen AND ledger.owner_of(touched[place]) = ANY (frozen) THEN
+        verdict := 'F';
+      ELSIF denied IS NOT NULL THEN
+        verdict := denied;
+      ELSIF after < 0 AND ledger.kind_of(touched[place]) < 32 THEN
+        verdict := 'I';
+      ELSE
+        verdict := 'P';
+        posted := posted + 1;
+        balances[place] := after;
+        payer_afters[i] := after;
+        balances[payee_place] := payee_after;
+        payee_afters[i] := payee_after;
+        IF fee_place IS NOT NULL THEN
+          balances[fee_place] := fee_after;
+          fee_afters[i] := fee_after;
+        END IF;
+      END IF;
+    ELSE
+      verdict := 'P';
+      first_entry := entry;
+      WHILE entry_postings[entry] = i LOOP
+        place := entry_places[entry];
+        after := balances[place] + entry_amounts[entry];
+        IF after IS NULL THEN
+          verdict := 'U';
+        ELSIF entry_amounts[entry] < 0 THEN
+          IF some_frozen AND ledger.owner_of(touched[place]) = ANY (frozen) THEN
+            IF verdict <> 'U' THEN verdict := 'F'; END IF;
+          ELSIF after < 0 AND verdict = 'P' AND ledger.kind_of(touched[place]) < 32 THEN
+            verdict := 'I';
+          END IF;
+        END IF;
+        balances[place] := after;
+        afters[entry] := after;
+        entry := entry + 1;
+      END LOOP;
+      IF denied IS NOT NULL AND verdict IN ('P', 'I') THEN verdict := denied; END IF;
+      IF verdict = 'P' THEN
+        posted := posted + 1;
+      ELSE
+        FOR undone IN first_entry .. entry - 1 LOOP
+          place := entry_places[undone];
+          balances[place] := balances[place] - entry_amounts[undone];
+          afters[undone] := NULL;
+        END LOOP;
+      END IF;
+    END IF;
+    verdicts[i] := verdict;
+    IF verdict = 'P' THEN
+      FOR taking IN first_spend .. spend - 1 LOOP
+        place := spend_places[taking];
+        used[place] := used[place] + spend_amounts[taking];
+        taken[place] := taken[place] + spend_amounts[taking];
+        lefts[taking] := limits[place] - used[place];
+      END LOOP;
+    ELSIF verdict = 'B' THEN
+      earlier := coalesce(earlier, '[]') || jsonb_build_object('place', i, 'exceeded', ARRAY(
+        SELECT ledger.describe_exceeded(budgets[spend_places[s]], currents[spend_places[s]],
+            limits[spend_places[s]] - used[spend_places[s]], taken[spend_places[s]])
+          FROM generate_series(first_spend, spend - 1) s
+         WHERE used[spend_places[s]] + spend_amounts[s] > limits[spend_places[s]] ORDER BY s));
+    END IF;
+  END LOOP;
+
+  outcomes := array_to_string(verdicts, '');
+  first_at := greatest(clock_timestamp(), last_at + step);
+  IF posted = 0 THEN RETURN; END IF;
+  IF posted < n THEN
+    moved := array_fill(false, ARRAY[cardinality(touched)]);
+    FOR i IN 1 .. n LOOP
+      IF payer_afters[i] IS NOT NULL THEN
+        moved[payers[i]] := true;
+        moved[payees[i]] := true;
+        IF fees_to[i] IS NOT NULL THEN moved[fees_to[i]] := true; END IF;
+      END IF;
+    END LOOP;
+    FOR i IN 1 .. cardinality(afters) LOOP
+      IF afters[i] IS NOT NULL THEN moved[entry_places[i]] := true; END IF;
+    END LOOP;
+  END IF;
+
+  -- Whoever comes second with a reference waits here for the first, and is then refused by the key.
+  IF refs IS NOT NULL THEN
+    INSERT INTO ledger.posting_references (reference, posting_id, posted_at)
+      SELECT r.ref, r.id, first_at + (r.n - 1) * step FROM unnest(refs, ids, verdicts) WITH ORDINALITY r (ref, id, verdict, n)
+       WHERE r.ref IS NOT NULL AND r.verdict = 'P'
+       ORDER BY r.ref;
+  END IF;
+
+  INSERT INTO ledger.postings (id, posted_at, type, sender_id, recipient_id, asset, amount, fee, description, reference,
+      details, payer, payee, fee_to, payer_after, payee_after, fee_after)
+    SELECT p.id, first_at + (p.n - 1) * step, p.type, p.sender, p.recipient, p.asset, p.amount, p.fee, p.description,
+        p.ref, p.details, touched[p.payer], touched[p.payee], touched[p.fee_to], p.payer_after, p.payee_after, p.fee_after
+      FROM unnest(ids, types, senders, recipients, assets, amounts, fees, descriptions, refs, details, verdicts, payers,
+          payees, fees_to, payer_afters, payee_afters, fee_afters)
+        WITH ORDINALITY p (id, type, sender, recipient, asset, amount, fee, description, ref, details, verdict, payer,
+          payee, fee_to, payer_after, payee_after, fee_after, n)
+     WHERE p.verdict = 'P';
+
+  IF entry_postings IS NOT NULL THEN
+    INSERT INTO ledger.entry_rows (account_id, posted_at, posting_id, amount, balance_after)
+      SELECT touched[e.place], first_at + (e.posting - 1) * step, ids[e.posting], e.amount, e.after
+        FROM unnest(entry_postings, entry_places, entry_amounts, afters) e (posting, place, amount, after)
+       WHERE e.after IS NOT NULL;
+  END IF;
+
+  -- We hold these rows, so they are still where we found them.
+  UPDATE ledger.accounts a SET balance = b.balance, posted_at = first_at + n * step
+    FROM unnest(rows, balances, moved) b (row, balance, moved) WHERE a.ctid = b.row AND b.moved IS NOT FALSE;
+  GET DIAGNOSTICS updated = ROW_COUNT;
+  IF updated <> coalesce(cardinality(array_positions(moved, true)), cardinality(touched)) THEN
+    RAISE EXCEPTION 'only % of the accounts were written', updated;
+  END IF;
+
+  IF budgets IS NOT NULL THEN
+    INSERT INTO ledger.spendings (posting_id, posted_at, spent_on, budgets, buckets, amounts, remaining)
+      SELECT ids[s.posting], first_at + (s.posting - 1) * step, spent_on[s.posting], array_agg(budgets[s.place]),
+          array_agg(currents[s.place]), array_agg(s.amount), array_agg(s.remaining)
+        FROM (SELECT * FROM unnest(spend_postings, spend_places, spend_amounts, lefts) t (posting, place, amount, remaining)
+               WHERE t.remaining IS NOT NULL ORDER BY t.posting, t.place) s
+       GROUP BY s.posting;
+    UPDATE ledger.budgets b
+       SET spent = t.spent,
+           nos = CASE WHEN t.bucket = b.nos[cardinality(b.nos)] AND b.nos[1] >= t.bucket - 60 THEN b.nos
+             WHEN b.span <> 'rolling' THEN ARRAY[t.bucket]
+             ELSE ledger.rolled_nos(b.nos, t.bucket) END,
+           sums = CASE WHEN b.span <> 'rolling' THEN ARRAY[t.spent]
+             WHEN t.bucket = b.nos[cardinality(b.nos)] AND b.nos[1] >= t.bucket - 60
+               THEN b.sums[:cardinality(b.sums) - 1] || (b.sums[cardinality(b.sums)] + t.taken)
+             ELSE ledger.rolled_sums(b.nos, b.sums, t.bucket, t.taken) END,
+           bucket_until = CASE WHEN b.bucket_until > now_at THEN b.bucket_until
+             ELSE ledger.bucket_until(b.span, b.time_zone, b.seconds, t.bucket) END
+      FROM unnest(budget_rows, currents, used, taken) t (row, bucket, spent, taken) WHERE b.ctid = t.row AND t.taken > 0;
+    GET DIAGNOSTICS updated = ROW_COUNT;
+    IF updated <> (SELECT count(*) FROM unnest(taken) t WHERE t > 0) THEN
+      RAISE EXCEPTION 'only % of the budgets were written', updated;
+    END IF;
+    FOR i IN 1 .. cardinality(budgets) LOOP
+      IF taken[i] > 0 AND used[i] * 2 >= limits[i] THEN
+        PERFORM ledger.tell_thresholds(b.id, currents[i], used[i], o.told_now, first_at)
+           FROM ledger.budgets b
+          CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, now_at) o
+          WHERE b.id = budgets[i] AND o.told_now < 7;
+      END IF;
+    END LOOP;
+  END IF;
+  IF returns_of IS NOT NULL THEN
+    FOR i IN 1 .. n LOOP
+      IF returns_of[i] IS NOT NULL AND verdicts[i] = 'P' THEN
+        PERFORM ledger.give_back(ids[i], first_at + (i - 1) * step, returns_of[i], return_parts[i], return_wholes[i]);
+      END IF;
+    END LOOP;
+  END IF;
+
+  IF keys IS NOT NULL THEN
+    INSERT INTO ledger.idempotency_keys (digest, request_digest, posting_id, posted_at)
+      SELECT k.digest, k.request_digest, k.id, first_at
+        FROM unnest(keys, request_digests, ids, verdicts) k (digest, request_digest, id, verdict)
+       WHERE k.digest IS NOT NULL AND k.verdict = 'P'
+       ORDER BY k.digest;
+  END IF;
+
+  IF cardinality(listeners) > 0 THEN
+    INSERT INTO ledger.events (id, account_id, type, posting_id, created_at)
+      SELECT ledger.new_id(first_at), e.owner, e.type, p.id, first_at + (p.n - 1) * step
+        FROM unnest(ids, senders, recipients, sender_events, recipient_events, verdicts)
+          WITH ORDINALITY p (id, sender, recipient, sender_event, recipient_event, verdict, n)
+       CROSS JOIN LATERAL (VALUES (p.sender, p.sender_event), (p.recipient, p.recipient_event)) e (owner, type)
+       WHERE p.verdict = 'P' AND e.owner = ANY (listeners)
+         AND EXISTS (SELECT FROM ledger.event_subscriptions s WHERE s.account_id = e.owner AND s.type = e.type);
+  END IF;
+END $$;
+
+-- A record waits as a form, to which only what its commit decides is missing: chr(1) divides the form into four parts, after which come the
+-- time, nothing, the handle of `payee` if there is one, and its number. The second part are the budgets: of a posting a beginning for each
+-- one that it took from, by ascending id and divided by chr(2); otherwise the list. JSON escapes these two characters, so nobody
+-- can write them into a record.
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM decisions_waiting) THEN
+    RAISE EXCEPTION 'decisions wait to be chained: start the build that you come from, and stop it when nothing is paid';
+  END IF;
+END $$;
+ALTER TABLE decisions_waiting DROP COLUMN body, DROP COLUMN remaining,
+  ADD COLUMN outcome text NOT NULL CHECK (outcome IN ('allow', 'deny', 'ask')),
+  ADD COLUMN payee bigint,
+  ADD COLUMN form text NOT NULL;
+ALTER TABLE decision_heads SET (fillfactor = 50);
+
+-- The canonical text of every waiting record, without its number. Budgets have six decimals.
+CREATE VIEW written_decisions AS
+  SELECT w.id, w.account_id, w.key_id, w.at, w.outcome,
+         p.parts[1] || to_char(w.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","budgets":'
+           || CASE WHEN w.posting_id IS NULL THEN p.parts[2] ELSE b.list END || ',' || p.parts[3]
+           || coalesce(to_json(a.handle)::text, '') || p.parts[4] AS text
+    FROM decisions_waiting w
+   CROSS JOIN LATERAL (SELECT string_to_array(w.form, chr(1)) AS parts OFFSET 0) p
+    LEFT JOIN accounts a ON a.id = w.payee
+    LEFT JOIN ledger.spendings s ON s.posting_id = w.posting_id
+   CROSS JOIN LATERAL (
+     SELECT CASE WHEN count(*) = count(t.line) THEN '[' || coalesce(string_agg(t.line, ',' ORDER BY t.n), '') || ']' END AS list
+       FROM (SELECT u.n, u.beginning || trim_scale(u.remaining * 0.000001) || '","remainingBefore":"'
+                      || trim_scale((u.remaining + u.amount) * 0.000001) || '","taken":"' || trim_scale(u.amount * 0.000001) || '"}' AS line
+               FROM unnest(string_to_array(p.parts[2], chr(2)), s.amounts, s.remaining) WITH ORDINALITY u (beginning, amount, remaining, n)
+            ) t) b;
+
+CREATE FUNCTION next_decision_head(before bytea, first bytea, hashed bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+  RETURN sha256('\x03'::bytea || coalesce(before, first) || hashed);
+-- The heads of one chain, from the head before its first record here.
+CREATE AGGREGATE decision_head(first bytea, hashed bytea) (sfunc = next_decision_head, stype = bytea);
+
+-- Chains the oldest waiting records, each after the last one of its account. The caller holds the lock `decisions`, so the order of an account
+-- is decided once. `longest` is how many records of one account no signed root covers.
+CREATE FUNCTION chain_decisions(most integer, OUT chained bigint, OUT longest bigint) LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+  grown bigint[];
+  seqs bigint[];
+  heads bytea[];
+BEGIN
+  WITH waiting AS MATERIALIZED (
+    SELECT * FROM written_decisions ORDER BY id LIMIT most
+  ), numbered AS (
+    SELECT w.*, coalesce(h.seq, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY w.id) AS seq,
+           coalesce(h.head, decode(repeat('00', 32), 'hex')) AS first
+      FROM waiting w LEFT JOIN public.decision_heads h ON h.account_id = w.account_id
+  ), written AS (
+    SELECT n.*, n.text || ',"seq":"' || n.seq || '"}' AS record FROM numbered n
+  ), added AS (
+    INSERT INTO public.policy_decisions (account_id, seq, id, key_id, outcome, at, record, head)
+      SELECT w.account_id, w.seq, w.id, w.key_id, w.outcome, w.at, w.record,
+             public.decision_head(w.first, sha256('\x02'::bytea || convert_to(w.record, 'UTF8')))
+               OVER (PARTITION BY w.account_id ORDER BY w.seq)
+        FROM written w
+      RETURNING account_id, id, seq, head
+  ), gone AS (
+    DELETE FROM public.decisions_waiting w USING added a WHERE w.id = a.id
+  ), newest AS (
+    SELECT DISTINCT ON (a.account_id) a.account_id, a.seq, a.head FROM added a ORDER BY a.account_id, a.seq DESC
+  )
+  SELECT (SELECT count(*) FROM added), array_agg(n.account_id), array_agg(n.seq), array_agg(n.head) INTO chained, grown, seqs, heads
+    FROM newest n;
+
+  -- An account gets the next place with its first record, and a salt that nobody else knows.
+  INSERT INTO public.decision_heads (account_id, place, salt, seq, head)
+    SELECT n.account_id, coalesce((SELECT max(place) + 1 FROM public.decision_heads), 0) + row_number() OVER (ORDER BY n.account_id) - 1,
+           uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()), n.seq, n.head
+      FROM unnest(grown, seqs, heads) n (account_id, seq, head)
+     WHERE NOT EXISTS (SELECT FROM public.decision_heads h WHERE h.account_id = n.account_id);
+  UPDATE public.decision_heads h SET seq = n.seq, head = n.head
+    FROM unnest(grown, seqs, heads) n (account_id, seq, head) WHERE h.account_id = n.account_id AND h.seq < n.seq;
+  SELECT coalesce(max(h.seq - h.sealed_seq), 0) INTO longest FROM public.decision_heads h WHERE h.account_id = ANY (grown);
+END $$;
+
+-- As in 030, but records wait as forms.
+DROP FUNCTION ledger.post_decided;
+CREATE FUNCTION ledger.post_decided(
+  touched bigint[], unseen bigint[],
+  ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
+  assets bigint[], amounts numeric[], fees numeric[], descriptions text[], refs text[], details jsonb[],
+  sender_events text[], recipient_events text[],
+  keys uuid[], request_digests uuid[],
+  payers integer[], payees integer[], fees_to integer[],
+  entry_postings integer[], entry_places integer[], entry_amounts numeric[],
+  stamps bigint[], budgets bigint[], spend_postings integer[], spend_places integer[], spend_amounts numeric[],
+  spent_on text[], returns_of text[], return_parts numeric[], return_wholes numeric[],
+  decision_places integer[], decision_ids uuid[], decision_payees bigint[], decision_forms text,
+  OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
+) LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+  SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier
+    FROM ledger.post(touched, unseen, ids, types, key_ids, senders, recipients, assets, amounts, fees, descriptions, refs, details,
+      sender_events, recipient_events, keys, request_digests, payers, payees, fees_to, entry_postings, entry_places, entry_amounts,
+      stamps, budgets, spend_postings, spend_places, spend_amounts, spent_on, returns_of, return_parts, return_wholes) p;
+  IF position('P' IN outcomes) = 0 THEN RETURN; END IF;
+  INSERT INTO public.decisions_waiting (id, account_id, key_id, at, posting_id, outcome, payee, form)
+    SELECT d.id, senders[d.place], key_ids[d.place], first_at + (d.place - 1) * interval '1 microsecond', ids[d.place], 'allow', d.payee,
+           d.form
+      FROM unnest(decision_places, decision_ids, decision_payees, string_to_array(decision_forms, E'\n')) d (place, id, payee, form)
+     WHERE substr(outcomes, d.place, 1) = 'P';
+END $$;
