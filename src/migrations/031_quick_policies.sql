@@ -443,7 +443,7 @@ ALTER TABLE decision_heads SET (fillfactor = 50);
 
 -- The canonical text of every waiting record, without its number. Budgets have six decimals.
 CREATE VIEW written_decisions AS
-  SELECT w.id, w.account_id, w.key_id, w.at, w.outcome,
+  SELECT w.ctid AS row, w.id, w.account_id, w.key_id, w.at, w.outcome,
          p.parts[1] || to_char(w.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","budgets":'
            || CASE WHEN w.posting_id IS NULL THEN p.parts[2] ELSE b.list END || ',' || p.parts[3]
            || coalesce(to_json(a.handle)::text, '') || p.parts[4] AS text
@@ -452,14 +452,16 @@ CREATE VIEW written_decisions AS
     LEFT JOIN accounts a ON a.id = w.payee
     LEFT JOIN ledger.spendings s ON s.posting_id = w.posting_id
    CROSS JOIN LATERAL (
-     SELECT CASE WHEN count(*) = count(t.line) THEN '[' || coalesce(string_agg(t.line, ',' ORDER BY t.n), '') || ']' END AS list
-       FROM (SELECT u.n, u.beginning || trim_scale(u.remaining * 0.000001) || '","remainingBefore":"'
+     SELECT CASE WHEN count(*) = count(t.line) THEN '[' || coalesce(string_agg(t.line, ','), '') || ']' END AS list
+       FROM (SELECT u.beginning || trim_scale(u.remaining * 0.000001) || '","remainingBefore":"'
                       || trim_scale((u.remaining + u.amount) * 0.000001) || '","taken":"' || trim_scale(u.amount * 0.000001) || '"}' AS line
-               FROM unnest(string_to_array(p.parts[2], chr(2)), s.amounts, s.remaining) WITH ORDINALITY u (beginning, amount, remaining, n)
+               FROM unnest(string_to_array(p.parts[2], chr(2)), s.amounts, s.remaining) u (beginning, amount, remaining)
             ) t) b;
 
-CREATE FUNCTION next_decision_head(before bytea, first bytea, hashed bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+CREATE FUNCTION next_decision_head(before bytea, first bytea, hashed bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
   RETURN sha256('\x03'::bytea || coalesce(before, first) || hashed);
+END $$;
 -- The heads of one chain, from the head before its first record here.
 CREATE AGGREGATE decision_head(first bytea, hashed bytea) (sfunc = next_decision_head, stype = bytea);
 
@@ -478,7 +480,8 @@ BEGIN
   ), numbered AS (
     SELECT w.*, coalesce(h.seq, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY w.id) AS seq,
            coalesce(h.head, decode(repeat('00', 32), 'hex')) AS first
-      FROM waiting w LEFT JOIN public.decision_heads h ON h.account_id = w.account_id
+      FROM waiting w
+      LEFT JOIN LATERAL (SELECT d.seq, d.head FROM public.decision_heads d WHERE d.account_id = w.account_id OFFSET 0) h ON true
   ), written AS (
     SELECT n.*, n.text || ',"seq":"' || n.seq || '"}' AS record FROM numbered n
   ), added AS (
@@ -487,23 +490,26 @@ BEGIN
              public.decision_head(w.first, sha256('\x02'::bytea || convert_to(w.record, 'UTF8')))
                OVER (PARTITION BY w.account_id ORDER BY w.seq)
         FROM written w
-      RETURNING account_id, id, seq, head
+      RETURNING account_id, seq, head
   ), gone AS (
-    DELETE FROM public.decisions_waiting w USING added a WHERE w.id = a.id
+    DELETE FROM public.decisions_waiting w WHERE w.ctid = ANY (ARRAY(SELECT a.row FROM waiting a))
   ), newest AS (
     SELECT DISTINCT ON (a.account_id) a.account_id, a.seq, a.head FROM added a ORDER BY a.account_id, a.seq DESC
   )
   SELECT (SELECT count(*) FROM added), array_agg(n.account_id), array_agg(n.seq), array_agg(n.head) INTO chained, grown, seqs, heads
     FROM newest n;
 
+  -- The rows are looked up by their keys, whatever the planner knows of the table.
+  UPDATE public.decision_heads h SET seq = n.seq, head = n.head
+    FROM (SELECT u.seq, u.head, (SELECT d.ctid FROM public.decision_heads d WHERE d.account_id = u.account_id OFFSET 0) AS row
+            FROM unnest(grown, seqs, heads) u (account_id, seq, head)) n
+   WHERE h.ctid = n.row;
   -- An account gets the next place with its first record, and a salt that nobody else knows.
   INSERT INTO public.decision_heads (account_id, place, salt, seq, head)
     SELECT n.account_id, coalesce((SELECT max(place) + 1 FROM public.decision_heads), 0) + row_number() OVER (ORDER BY n.account_id) - 1,
            uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()), n.seq, n.head
       FROM unnest(grown, seqs, heads) n (account_id, seq, head)
-     WHERE NOT EXISTS (SELECT FROM public.decision_heads h WHERE h.account_id = n.account_id);
-  UPDATE public.decision_heads h SET seq = n.seq, head = n.head
-    FROM unnest(grown, seqs, heads) n (account_id, seq, head) WHERE h.account_id = n.account_id AND h.seq < n.seq;
+     WHERE (SELECT true FROM public.decision_heads d WHERE d.account_id = n.account_id OFFSET 0) IS NULL;
   SELECT coalesce(max(h.seq - h.sealed_seq), 0) INTO longest FROM public.decision_heads h WHERE h.account_id = ANY (grown);
 END $$;
 

@@ -80,20 +80,27 @@ export function createConsent(parts: ConsentParts): ExplainedConsent {
     remembered.delete(keyId);
   }
 
-  function authorize(chain: KeyChain, caller: Caller, payment: Payment): Authority | Promise<Authority> {
-    if (chain.isFrozen) throw consentErrors.key_frozen();
+  /** The usual payment: allowed by what is in memory, in the currency of its budgets. Undefined for any other. */
+  function authorizeAtOnce(chain: KeyChain, caller: Caller, payment: Payment): Authority | undefined {
+    if (chain.isFrozen) return undefined;
     const facts = book.recall(payment.counterparty);
     const judged: Judgement =
       chain.rules.length === 0 ? unruled : judge(chain.rules, { payment, facts, nowMs: clock.now() });
-    if ('needs' in judged || judged.outcome !== 'allow') return authorizeSlowly(chain, caller, payment);
-    const allowed = allowedBy(refusals, { caller, payment, chain, rule: judged.rule });
-    const spends = spendsOf(chain, payment);
-    if (spends instanceof Promise) return spends.then((known) => ({ stamp: chain.stamp, spends: known, ...allowed }));
-    return { stamp: chain.stamp, spends, ...allowed };
+    if ('needs' in judged || judged.outcome !== 'allow') return undefined;
+    const { amount, operation } = payment;
+    const spends: Spend[] = [];
+    for (const { id, currency, operations } of chain.budgets) {
+      if (operations !== undefined && !operations.has(operation)) continue;
+      if (currency !== amount.asset) return undefined;
+      spends.push({ budget: id, amount: amount.atomic });
+    }
+    const { rule } = judged;
+    return { stamp: chain.stamp, spends, ...allowedBy(refusals, { caller, payment, chain, rule }) };
   }
 
-  /** With facts from the database, or refused. */
-  async function authorizeSlowly(chain: KeyChain, caller: Caller, payment: Payment): Promise<Authority> {
+  /** With facts and rates, or refused. */
+  async function authorize(chain: KeyChain, caller: Caller, payment: Payment): Promise<Authority> {
+    if (chain.isFrozen) throw consentErrors.key_frozen();
     const verdict = await judgeWithFacts(chain, caller, payment);
     if (verdict.outcome === 'deny') {
       const rule = await show(verdict.rule);
@@ -171,14 +178,14 @@ export function createConsent(parts: ConsentParts): ExplainedConsent {
   }
 
   /** What the payment takes from each budget that counts it. */
-  function spendsOf({ budgets }: KeyChain, payment: Payment): readonly Spend[] | Promise<readonly Spend[]> {
+  function spendsOf({ budgets }: KeyChain, payment: Payment): Promise<readonly Spend[]> {
     const counting = budgets.filter(({ operations }) => operations?.has(payment.operation) ?? true);
-    const amounts = counting.map(({ currency }) => rates.inCurrency(payment.amount, currency));
-    const toSpends = (known: readonly bigint[]) =>
-      counting.map(({ id }, index) => ({ budget: id, amount: known[index] as bigint }));
-    return amounts.some((amount) => typeof amount !== 'bigint')
-      ? Promise.all(amounts.map((amount) => Promise.resolve(amount))).then(toSpends)
-      : toSpends(amounts as bigint[]);
+    return Promise.all(
+      counting.map(async ({ id, currency }) => ({
+        budget: id,
+        amount: await rates.inCurrency(payment.amount, currency),
+      })),
+    );
   }
 
   async function show(rule: RuleAt | null): Promise<ShownRule | null> {
@@ -226,7 +233,8 @@ export function createConsent(parts: ConsentParts): ExplainedConsent {
       if (approval !== undefined)
         return orRefuse(caller, () => authorizeFor(approval as ApprovalCase, caller, payment));
       if (caller.stamp === 0n) return free;
-      return forPaymentAtLast(caller, payment, recall(caller));
+      const chain = recall(caller);
+      return (chain && authorizeAtOnce(chain, caller, payment)) ?? forPaymentAtLast(caller, payment, chain);
     },
     forOther(caller) {
       if (caller.stamp === 0n) return free;

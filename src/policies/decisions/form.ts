@@ -34,31 +34,35 @@ export function budgetBeginning({
   return `${JSON.stringify({ asset, id, key }).slice(0, -1)},"remainingAfter":"`;
 }
 
-interface Decided
-  extends Pick<
-    DecisionRecord,
-    'account' | 'amount' | 'approval' | 'asset' | 'code' | 'key' | 'operation' | 'outcome' | 'posting'
-  > {
-  readonly decisionId: string;
-  readonly count: number;
+/** What was asked, by which key. */
+export interface Asked extends Pick<DecisionRecord, 'account' | 'amount' | 'asset' | 'key' | 'operation'> {
   /** Undefined when the database adds the handle of the account that is paid. */
   readonly counterparty: string | null | undefined;
-  readonly rule: { readonly key: string; readonly index: number } | null;
   readonly written: Written;
+}
+
+/** What was decided. */
+export interface Decided extends Pick<DecisionRecord, 'approval' | 'code' | 'outcome' | 'posting'> {
+  readonly decisionId: string;
+  readonly count: number;
+  readonly rule: { readonly key: string; readonly index: number } | null;
   /** Of a posting the beginning for each budget that it takes from; otherwise a list. */
   readonly budgets: string;
 }
 
-/** The members in their canonical order, and the holes: the time, the handle, and after the end the number in the chain. */
-export function formOf(decided: Decided): string {
-  const { account, amount, approval, asset, budgets, code, count, counterparty, decisionId } = decided;
-  const { key, operation, outcome, posting, rule, written } = decided;
+/**
+ * The members in their canonical order, and the holes: the time, the handle, and after the end the number in the chain. Every payment under
+ * policies writes one, so this takes two small objects: spreading them into one costs six times as much as the rest.
+ */
+export function formOf(asked: Asked, decided: Decided): string {
+  const { account, amount, asset, counterparty, key, operation, written } = asked;
+  const { approval, budgets, code, count, decisionId, outcome, posting, rule } = decided;
   const paid = counterparty === undefined ? '' : JSON.stringify(counterparty);
   const index = rule && { index: String(rule.index), key: rule.key };
   return (
-    `{"account":${JSON.stringify(account)},"amount":"${amount}","approval":${JSON.stringify(approval)},"asset":"${asset}","at":"${hole}` +
-    `${budgets}${hole}"code":${JSON.stringify(code)},"count":"${count}","counterparty":${paid}${hole}` +
-    `,"id":"${toTypeId('dec', decisionId)}","key":${JSON.stringify(key)},"keys":${written.keys},"operation":"${operation}","outcome":"${outcome}"` +
-    `,"policies":${written.policies},"posting":${JSON.stringify(posting)},"rule":${JSON.stringify(index)}`
+    `{"account":${JSON.stringify(account)},"amount":"${amount}","approval":${JSON.stringify(approval)},"asset":"${asset}"` +
+    `,"at":"${hole}${budgets}${hole}"code":${JSON.stringify(code)},"count":"${count}","counterparty":${paid}${hole}` +
+    `,"id":"${toTypeId('dec', decisionId)}","key":${JSON.stringify(key)},"keys":${written.keys},"operation":"${operation}"` +
+    `,"outcome":"${outcome}","policies":${written.policies},"posting":${JSON.stringify(posting)},"rule":${JSON.stringify(index)}`
   );
 }

@@ -6,7 +6,7 @@ import { toDecimalText } from '../../money/amount.ts';
 import type { Counterparty, Payment } from '../consent.ts';
 import type { KeyChain } from '../key-chain.ts';
 import type { RuleAt } from '../rules.ts';
-import { budgetBeginning, budgetDivider, formOf, type Written, writeKeys } from './form.ts';
+import { type Asked, budgetBeginning, budgetDivider, formOf, type Written, writeKeys } from './form.ts';
 
 /** A payment, and the policies that were asked about it. */
 export interface Judged {
@@ -54,7 +54,7 @@ function keyAt({ keys }: KeyChain, place: string): string {
   return keys.get(place) ?? place;
 }
 
-function describe({ caller, payment, chain }: Judged) {
+function describe({ caller, payment, chain }: Judged): Asked {
   return {
     account: caller.handle,
     key: caller.keyId,
@@ -98,8 +98,7 @@ export function allowedBy(
     payee: payeeOf(payment),
     form({ decisionId, id, spends }) {
       const { budgets } = writtenOf(chain);
-      return formOf({
-        ...describe(judged),
+      return formOf(describe(judged), {
         decisionId,
         outcome: 'allow',
         code: null,
@@ -141,15 +140,8 @@ export function refusedBy(
     return { asset: remaining.asset, id, key, remainingAfter: left, remainingBefore: left, taken: '0' };
   });
   const outcome: Refusal['outcome'] = code === balanceErrors.approval_required.code ? 'ask' : 'deny';
-  const said = {
-    ...describe(judged),
-    outcome,
-    code,
-    approval: null,
-    rule,
-    posting: null,
-    budgets: JSON.stringify(beyond),
-  };
+  const asked = describe(judged);
+  const decided = { outcome, code, approval: null, rule, posting: null, budgets: JSON.stringify(beyond) };
   problem.whenSent = () =>
     refusals.note({
       accountId,
@@ -158,7 +150,7 @@ export function refusedBy(
       outcome,
       payee: payeeOf(payment),
       reason: JSON.stringify([keyId, code, rule, beyond.map(({ key, id }) => [key, id])]),
-      form: (counted) => formOf({ ...said, ...counted }),
+      form: (counted) => formOf(asked, { ...decided, ...counted }),
     });
   return problem;
 }
