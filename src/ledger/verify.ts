@@ -41,7 +41,7 @@ WITH chained AS (
            CROSS JOIN LATERAL unnest(s.budgets, s.buckets, s.amounts) WITH ORDINALITY u (budget, bucket, amount, n)) t
    GROUP BY t.budget, t.bucket
 ), kept AS (
-  SELECT b.id AS budget, u.no AS bucket, u.sum FROM ledger.budgets b CROSS JOIN LATERAL unnest(b.nos, b.sums) u (no, sum)
+  SELECT b.id AS budget, u.no AS bucket, u.sum FROM ledger.budget_windows b CROSS JOIN LATERAL unnest(b.nos, b.sums) u (no, sum)
 ), problems AS (
   SELECT format('Account %s has %s, but its entries sum to %s.', coalesce(a.id, s.account_id), a.balance, s.total) AS text
     FROM ledger.accounts a FULL JOIN summed s ON s.account_id = a.id
@@ -92,7 +92,7 @@ WITH chained AS (
   UNION ALL
   SELECT format('Budget %s has %s spent in bucket %s, but payments took %s and gave back %s.', m.budget, coalesce(k.sum, 0),
                 m.bucket, m.taken, m.given)
-    FROM moved m JOIN ledger.budgets b ON b.id = m.budget LEFT JOIN kept k ON k.budget = m.budget AND k.bucket = m.bucket
+    FROM moved m JOIN ledger.budget_windows b ON b.id = m.budget LEFT JOIN kept k ON k.budget = m.budget AND k.bucket = m.bucket
    WHERE m.taken - m.given <> coalesce(k.sum, 0)
      -- What has passed is kept no more.
      AND (k.sum IS NULL AND m.bucket < b.nos[cardinality(b.nos)] - CASE WHEN b.span = 'rolling' THEN 60 ELSE 0 END) IS NOT TRUE
@@ -101,7 +101,7 @@ WITH chained AS (
     FROM kept k LEFT JOIN moved m ON m.budget = k.budget AND m.bucket = k.bucket WHERE m.budget IS NULL
   UNION ALL
   SELECT format('Budget %s has %s spent, but its buckets sum to %s.', b.id, b.spent, coalesce(k.sum, 0))
-    FROM ledger.budgets b LEFT JOIN (SELECT budget, sum(sum) AS sum FROM kept GROUP BY budget) k ON k.budget = b.id
+    FROM ledger.budget_windows b LEFT JOIN (SELECT budget, sum(sum) AS sum FROM kept GROUP BY budget) k ON k.budget = b.id
    WHERE b.spent <> coalesce(k.sum, 0)
   UNION ALL
   SELECT format('More of %s was given back than was spent.', s.spent_on)

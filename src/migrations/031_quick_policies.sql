@@ -1,39 +1,53 @@
 -- Payments under policies cost the database less, and their records are chained by it.
 -- serves_from: 16
 
--- Every payment updates its budgets, so they have one CHECK and no foreign keys. What never changes is checked when a budget is made.
-ALTER TABLE ledger.budgets
-  -- When the last of its buckets ends: until then nothing that was spent comes back. Null: it has to be computed.
-  ADD COLUMN bucket_until timestamptz,
-  DROP CONSTRAINT budgets_place_fkey,
-  DROP CONSTRAINT budgets_currency_fkey,
-  DROP CONSTRAINT budgets_name_check,
-  DROP CONSTRAINT budgets_span_check,
-  DROP CONSTRAINT budgets_check,
-  DROP CONSTRAINT budgets_check1,
-  DROP CONSTRAINT budgets_most_check,
-  DROP CONSTRAINT budgets_on_exceed_check,
-  DROP CONSTRAINT budgets_spent_check,
-  DROP CONSTRAINT budgets_told_check,
-  ADD CONSTRAINT budgets_sound CHECK (
-    spent >= 0 AND spent = trunc(spent) AND most >= 0 AND most = trunc(most) AND cardinality(sums) = cardinality(nos)
-    AND cardinality(told) = 3 AND on_exceed IN ('deny', 'ask'));
+-- What every payment changes of a budget is a small row. `spent` is what was spent in the buckets that had not passed at the last payment,
+-- `in_bucket` what of it in the last one, and `bucket_until` when that ends: until then nothing comes back. Both are null before the first
+-- payment. What was spent in earlier buckets of a rolling window stays in ledger.budgets, as does the limit that the policy sets.
+CREATE TABLE ledger.budget_counts (
+  budget       bigint PRIMARY KEY,
+  most         numeric NOT NULL,
+  bucket       bigint,
+  bucket_until timestamptz,
+  spent        numeric NOT NULL DEFAULT 0,
+  in_bucket    numeric NOT NULL DEFAULT 0 CHECK (0 <= in_bucket AND in_bucket <= spent)
+) WITH (fillfactor = 50);
+INSERT INTO ledger.budget_counts (budget, most, bucket, spent, in_bucket)
+  SELECT id, most, nos[cardinality(nos)], spent, coalesce(sums[cardinality(sums)], 0) FROM ledger.budgets;
 
-CREATE FUNCTION ledger.check_new_budget() RETURNS trigger LANGUAGE plpgsql AS $$
+DROP TRIGGER budgets_never_overspent ON ledger.budgets;
+UPDATE ledger.budgets SET nos = nos[:cardinality(nos) - 1], sums = sums[:cardinality(sums) - 1] WHERE cardinality(nos) > 0;
+ALTER TABLE ledger.budgets DROP COLUMN spent;
+
+CREATE TRIGGER budget_counts_never_overspent BEFORE UPDATE ON ledger.budget_counts FOR EACH ROW
+  WHEN (NEW.spent > NEW.most AND NEW.spent > OLD.spent) EXECUTE FUNCTION ledger.refuse_overspending();
+CREATE OR REPLACE FUNCTION ledger.refuse_overspending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF length(NEW.name) BETWEEN 1 AND 40
-    AND NEW.span IN ('once', 'day', 'week', 'month', 'rolling')
-    AND (NEW.seconds IS NOT NULL) = (NEW.span = 'rolling')
-    AND coalesce(NEW.seconds, 60) BETWEEN 60 AND 31536000
-    AND EXISTS (SELECT FROM public.api_keys k WHERE k.id = NEW.place)
-    AND EXISTS (SELECT FROM ledger.assets a WHERE a.code = NEW.currency)
-  THEN
-    RETURN NEW;
-  END IF;
-  RAISE EXCEPTION 'budget % of % is malformed', NEW.name, NEW.place USING ERRCODE = 'check_violation';
+  RAISE EXCEPTION 'budget % would be overspent: % of %', NEW.budget, NEW.spent, NEW.most USING ERRCODE = 'check_violation';
 END $$;
-CREATE TRIGGER budgets_well_formed BEFORE INSERT ON ledger.budgets FOR EACH ROW EXECUTE FUNCTION ledger.check_new_budget();
-ALTER TABLE ledger.budgets ENABLE ALWAYS TRIGGER budgets_well_formed;
+CREATE TRIGGER budget_counts_stay BEFORE UPDATE OF budget OR DELETE OR TRUNCATE ON ledger.budget_counts
+  FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE FUNCTION ledger.count_budget() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO ledger.budget_counts (budget, most) VALUES (NEW.id, NEW.most);
+  ELSE
+    UPDATE ledger.budget_counts SET most = NEW.most WHERE budget = NEW.id;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER budgets_are_counted AFTER INSERT OR UPDATE OF most ON ledger.budgets FOR EACH ROW EXECUTE FUNCTION ledger.count_budget();
+ALTER TABLE ledger.budget_counts ENABLE ALWAYS TRIGGER budget_counts_never_overspent;
+ALTER TABLE ledger.budget_counts ENABLE ALWAYS TRIGGER budget_counts_stay;
+ALTER TABLE ledger.budgets ENABLE ALWAYS TRIGGER budgets_are_counted;
+
+-- Budgets as they were read before, with all of their buckets.
+CREATE VIEW ledger.budget_windows AS
+  SELECT b.id, b.account_id, b.place, b.name, b.currency, b.span, b.time_zone, b.seconds, b.most, b.on_exceed, b.is_active, b.told,
+         CASE WHEN c.bucket IS NULL THEN b.nos ELSE b.nos || c.bucket END AS nos,
+         CASE WHEN c.bucket IS NULL THEN b.sums ELSE b.sums || c.in_bucket END AS sums, c.spent
+    FROM ledger.budgets b JOIN ledger.budget_counts c ON c.budget = b.id;
 
 DO $$
 DECLARE
@@ -43,7 +57,8 @@ BEGIN
     SELECT DISTINCT pg_get_userbyid(a.grantee) AS role FROM pg_class c, aclexplode(c.relacl) a
      WHERE c.oid = 'ledger.postings'::regclass AND a.privilege_type = 'INSERT' AND a.grantee NOT IN (0, c.relowner)
   LOOP
-    EXECUTE format('GRANT UPDATE (bucket_until) ON ledger.budgets TO %I', given.role);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE ON ledger.budget_counts TO %I', given.role);
+    EXECUTE format('GRANT SELECT ON ledger.budget_windows TO %I', given.role);
   END LOOP;
 END $$;
 
@@ -57,6 +72,54 @@ LANGUAGE sql STABLE PARALLEL SAFE RETURN CASE span
   WHEN 'rolling' THEN timestamptz 'epoch' + floor((bucket + 1) * seconds * 1000.0 / 60)::float8 * interval '1 millisecond'
   ELSE ledger.bucket_end(span, time_zone, seconds, bucket)
 END;
+
+-- As in 025, from these tables.
+CREATE OR REPLACE FUNCTION ledger.budget_states(places text[], at timestamptz DEFAULT clock_timestamp()) RETURNS TABLE (
+  id bigint, place text, name text, currency smallint, span text, most numeric, on_exceed text, spent numeric, remaining numeric,
+  resets_at timestamptz, returns_at timestamptz
+) LANGUAGE sql STABLE AS $$
+  SELECT b.id, b.place, b.name, b.currency, b.span, b.most, b.on_exceed, o.spent_now, greatest(b.most - o.spent_now, 0),
+         ledger.bucket_end(b.span, b.time_zone, b.seconds,
+           CASE WHEN b.span = 'rolling' THEN ledger.oldest_since(b.nos, b.sums, o.bucket_now - 60) ELSE o.bucket_now END),
+         ledger.bucket_end(b.span, b.time_zone, b.seconds, o.bucket_now)
+    FROM ledger.budget_windows b
+   CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, at) o
+   WHERE b.place = ANY (places) AND b.is_active
+$$;
+
+CREATE OR REPLACE FUNCTION ledger.describe_exceeded(budget bigint, bucket bigint, remaining numeric, taken numeric) RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+  SELECT jsonb_build_object('key', ledger.key_at(b.place), 'id', b.name, 'onExceed', b.on_exceed, 'asset', b.currency,
+      'remaining', greatest(remaining, 0)::text,
+      'resetsAt', ledger.bucket_end(b.span, b.time_zone, b.seconds,
+        CASE WHEN b.span <> 'rolling' THEN bucket
+             ELSE coalesce((SELECT min(u.no) FROM unnest(b.nos, b.sums) u (no, sum) WHERE u.no >= bucket - 60 AND u.sum > 0),
+               CASE WHEN taken > 0 THEN bucket END) END))
+    FROM ledger.budget_windows b WHERE b.id = budget
+$$;
+
+CREATE OR REPLACE FUNCTION ledger.give_back(posting uuid, at timestamptz, subject text, part numeric, whole numeric) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  s ledger.spendings;
+  given numeric[];
+BEGIN
+  SELECT * INTO s FROM ledger.spendings x WHERE x.spent_on = subject AND x.spent_on IS NOT NULL;
+  IF NOT FOUND THEN RETURN; END IF;
+  SELECT array_agg(div(a.amount * least(e.parts + part, whole), whole) - e.given ORDER BY a.n) INTO given
+    FROM unnest(s.amounts) WITH ORDINALITY a (amount, n)
+   CROSS JOIN LATERAL (SELECT coalesce(sum(r.part), 0) AS parts, coalesce(sum(r.amounts[a.n]), 0) AS given
+                         FROM ledger.spending_returns r WHERE r.spent_on = subject) e;
+  INSERT INTO ledger.spending_returns (posting_id, posted_at, spent_on, part, whole, amounts)
+    VALUES (posting, at, subject, part, whole, given);
+  UPDATE ledger.budget_counts c
+     SET spent = c.spent - g.amount, in_bucket = c.in_bucket - CASE WHEN g.bucket = c.bucket THEN g.amount ELSE 0 END
+    FROM unnest(s.budgets, s.buckets, given) g (id, bucket, amount) JOIN ledger.budgets b ON b.id = g.id
+   WHERE c.budget = g.id AND g.amount > 0 AND (g.bucket = c.bucket OR g.bucket = ANY (b.nos));
+  UPDATE ledger.budgets b SET sums[array_position(b.nos, g.bucket)] = b.sums[array_position(b.nos, g.bucket)] - g.amount
+    FROM unnest(s.budgets, s.buckets, given) g (id, bucket, amount)
+   WHERE b.id = g.id AND g.amount > 0 AND g.bucket = ANY (b.nos);
+END $$;
 
 -- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp. The buckets of a budget are computed only when the
 -- last one has ended. And what a posting leaves of its budgets is kept.
@@ -118,6 +181,8 @@ DECLARE
   -- Of each spend: what it leaves of its budget. Null where nothing was posted.
   lefts numeric[] := array_fill(NULL::numeric, ARRAY[coalesce(cardinality(spend_postings), 0)]);
   now_at timestamptz;
+  -- The places of those whose last bucket had ended.
+  ended integer[] := '{}';
   spend integer := 1;
   first_spend integer;
   denied text;
@@ -184,21 +249,23 @@ BEGIN
       ORDER BY s.account_id FOR NO KEY UPDATE;
   END IF;
   IF budgets IS NOT NULL THEN
-    SELECT array_agg(b.ctid), array_agg(b.nos[cardinality(b.nos)]), array_agg(b.bucket_until), array_agg(b.most), array_agg(b.spent),
-           array_agg(0::numeric)
+    SELECT array_agg(c.ctid), array_agg(c.bucket), array_agg(c.bucket_until), array_agg(c.most), array_agg(c.spent), array_agg(0::numeric)
       INTO budget_rows, currents, untils, limits, used, taken
-      FROM (SELECT b.ctid, b.nos, b.bucket_until, b.most, b.spent FROM ledger.budgets b WHERE b.id = ANY (budgets) ORDER BY b.id) b;
+      FROM (SELECT c.ctid, c.* FROM ledger.budget_counts c WHERE c.budget = ANY (budgets) ORDER BY c.budget) c;
     IF cardinality(limits) IS DISTINCT FROM cardinality(budgets) THEN RAISE EXCEPTION 'a budget does not exist'; END IF;
     -- Mostly their buckets have not ended since the last payment.
     now_at := clock_timestamp();
     FOR item IN
-      SELECT q.n, o.bucket_now, o.spent_now FROM unnest(budget_rows, untils) WITH ORDINALITY q (row, until, n)
-        JOIN ledger.budgets b ON b.ctid = q.row
+      SELECT q.n, o.bucket_now, o.spent_now, ledger.bucket_until(b.span, b.time_zone, b.seconds, o.bucket_now) AS until
+        FROM unnest(budgets, untils) WITH ORDINALITY q (id, until, n)
+       CROSS JOIN LATERAL (SELECT * FROM ledger.budget_windows w WHERE w.id = q.id OFFSET 0) b
        CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, now_at) o
        WHERE q.until IS NULL OR q.until <= now_at
     LOOP
       currents[item.n] := item.bucket_now;
       used[item.n] := item.spent_now;
+      untils[item.n] := item.until;
+      ended := ended || item.n::integer;
     END LOOP;
   END IF;
   some_revoked := cardinality(revoked) > 0;
@@ -373,18 +440,21 @@ BEGIN
         FROM (SELECT * FROM unnest(spend_postings, spend_places, spend_amounts, lefts) t (posting, place, amount, remaining)
                WHERE t.remaining IS NOT NULL ORDER BY t.posting, t.place) s
        GROUP BY s.posting;
-    UPDATE ledger.budgets b
-       SET spent = t.spent,
-           nos = CASE WHEN t.bucket = b.nos[cardinality(b.nos)] AND b.nos[1] >= t.bucket - 60 THEN b.nos
-             WHEN b.span <> 'rolling' THEN ARRAY[t.bucket]
-             ELSE ledger.rolled_nos(b.nos, t.bucket) END,
-           sums = CASE WHEN b.span <> 'rolling' THEN ARRAY[t.spent]
-             WHEN t.bucket = b.nos[cardinality(b.nos)] AND b.nos[1] >= t.bucket - 60
-               THEN b.sums[:cardinality(b.sums) - 1] || (b.sums[cardinality(b.sums)] + t.taken)
-             ELSE ledger.rolled_sums(b.nos, b.sums, t.bucket, t.taken) END,
-           bucket_until = CASE WHEN b.bucket_until > now_at THEN b.bucket_until
-             ELSE ledger.bucket_until(b.span, b.time_zone, b.seconds, t.bucket) END
-      FROM unnest(budget_rows, currents, used, taken) t (row, bucket, spent, taken) WHERE b.ctid = t.row AND t.taken > 0;
+    IF cardinality(ended) > 0 THEN
+      -- The last bucket of a rolling window becomes one of the earlier ones. Those that have passed are gone.
+      UPDATE ledger.budgets b
+         SET nos = ARRAY(SELECT u FROM unnest(b.nos || t.last) u WHERE u >= t.bucket - 60 AND u < t.bucket),
+             sums = ARRAY(SELECT u.sum FROM unnest(b.nos || t.last, b.sums || t.in_last) u (no, sum)
+                           WHERE u.no >= t.bucket - 60 AND u.no < t.bucket)
+        FROM (SELECT budgets[e.n] AS id, currents[e.n] AS bucket, c.bucket AS last, c.in_bucket AS in_last
+                FROM unnest(ended) e (n) JOIN ledger.budget_counts c ON c.ctid = budget_rows[e.n]
+               WHERE taken[e.n] > 0 AND c.bucket < currents[e.n]) t
+       WHERE b.id = t.id AND b.span = 'rolling';
+    END IF;
+    UPDATE ledger.budget_counts c
+       SET spent = t.spent, in_bucket = t.taken + CASE WHEN c.bucket = t.bucket THEN c.in_bucket ELSE 0 END, bucket = t.bucket,
+           bucket_until = t.until
+      FROM unnest(budget_rows, currents, untils, used, taken) t (row, bucket, until, spent, taken) WHERE c.ctid = t.row AND t.taken > 0;
     GET DIAGNOSTICS updated = ROW_COUNT;
     IF updated <> (SELECT count(*) FROM unnest(taken) t WHERE t > 0) THEN
       RAISE EXCEPTION 'only % of the budgets were written', updated;
@@ -392,7 +462,7 @@ BEGIN
     FOR i IN 1 .. cardinality(budgets) LOOP
       IF taken[i] > 0 AND used[i] * 2 >= limits[i] THEN
         PERFORM ledger.tell_thresholds(b.id, currents[i], used[i], o.told_now, first_at)
-           FROM ledger.budgets b
+           FROM ledger.budget_windows b
           CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, now_at) o
           WHERE b.id = budgets[i] AND o.told_now < 7;
       END IF;
@@ -465,8 +535,8 @@ END $$;
 -- The heads of one chain, from the head before its first record here.
 CREATE AGGREGATE decision_head(first bytea, hashed bytea) (sfunc = next_decision_head, stype = bytea);
 
--- Chains the oldest waiting records, each after the last one of its account. The caller holds the lock `decisions`, so the order of an account
--- is decided once. `longest` is how many records of one account no signed root covers.
+-- Chains the oldest waiting records, each after the last one of its account. The caller holds the lock `decisions`, so the order of an
+-- account is decided once. `longest` is how many records of one account no signed root covers.
 CREATE FUNCTION chain_decisions(most integer, OUT chained bigint, OUT longest bigint) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $$

@@ -124,7 +124,7 @@ async function countNewBudgets(
 async function tellThresholds(tx: Transaction, place: string): Promise<void> {
   await tx.query(
     `SELECT ledger.tell_thresholds(b.id, o.bucket_now, o.spent_now, o.told_now, clock_timestamp())
-       FROM ledger.budgets b
+       FROM ledger.budget_windows b
       CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, clock_timestamp()) o
       WHERE b.place = $1 AND b.is_active AND o.spent_now > 0 AND o.spent_now * 2 >= b.most AND o.told_now < 7`,
     [place],

@@ -30,10 +30,10 @@ beforeAll(async () => {
     CREATE TABLE budget_history (no bigserial, budget bigint, before numeric, after numeric, most numeric);
     CREATE FUNCTION note_budget() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      INSERT INTO budget_history (budget, before, after, most) VALUES (NEW.id, OLD.spent, NEW.spent, NEW.most);
+      INSERT INTO budget_history (budget, before, after, most) VALUES (NEW.budget, OLD.spent, NEW.spent, NEW.most);
       RETURN NULL;
     END $$;
-    CREATE TRIGGER note_budget AFTER UPDATE ON ledger.budgets FOR EACH ROW EXECUTE FUNCTION note_budget()`);
+    CREATE TRIGGER note_budget AFTER UPDATE ON ledger.budget_counts FOR EACH ROW EXECUTE FUNCTION note_budget()`);
 });
 afterAll(() => second?.stop());
 
@@ -121,7 +121,7 @@ test('in a tree of keys that all pay while limits change, no key is ever over it
   expect(Math.min(paid, refused, changes)).toBeGreaterThan(0);
 
   const { rows: budgets } = await db.query<{ id: bigint; place: string; spent: string }>(
-    'SELECT id, place, spent FROM ledger.budgets',
+    'SELECT id, place, spent FROM ledger.budget_windows',
   );
   const { rows: history } = await db.query<{ budget: bigint; before: string; after: string; most: string }>(
     'SELECT budget, before, after, most FROM budget_history ORDER BY no',

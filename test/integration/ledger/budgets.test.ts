@@ -128,7 +128,7 @@ describe('a budget', () => {
   it('is never overspent, whatever writes to it', async () => {
     const budget = await newBudget(100n);
     await expect(
-      db.query(`UPDATE ledger.budgets SET spent = 101, nos = '{0}', sums = '{101}' WHERE id = $1`, [budget]),
+      db.query('UPDATE ledger.budget_counts SET spent = 101, bucket = 0, in_bucket = 101 WHERE budget = $1', [budget]),
     ).rejects.toThrow('would be overspent');
     await expect(db.query('DELETE FROM ledger.budgets WHERE id = $1', [budget])).rejects.toThrow();
     await expect(db.query(`UPDATE ledger.budgets SET span = 'day' WHERE id = $1`, [budget])).rejects.toThrow();
@@ -238,21 +238,25 @@ it('a threshold wakes whoever sends events, although the payment has none', asyn
 it('verifyLedger finds a budget whose row was emptied, and a bucket that no payment made', async () => {
   const budget = await newBudget(100n, { span: 'day' });
   await ledger.post(pay(60n, [budget]));
-  const { nos, sums } = onlyRow(
-    await db.query<{ nos: bigint[]; sums: bigint[] }>('SELECT nos, sums FROM ledger.budgets WHERE id = $1', [budget]),
+  const { bucket } = onlyRow(
+    await db.query<{ bucket: bigint }>('SELECT bucket FROM ledger.budget_counts WHERE budget = $1', [budget]),
   );
-  const write = (values: readonly unknown[]) =>
-    db.query('UPDATE ledger.budgets SET spent = $2, nos = $3, sums = $4 WHERE id = $1', [budget, ...values]);
+  const write = (spent: bigint, last: bigint | null) =>
+    db.query('UPDATE ledger.budget_counts SET spent = $2, in_bucket = $2, bucket = $3 WHERE budget = $1', [
+      budget,
+      spent,
+      last,
+    ]);
   const problems = async () => (await verifyLedger(db)).problems;
-  const missing = expect.stringContaining(`Budget ${budget} has 0 spent in bucket ${nos[0]}, but payments took 60`);
-  await write([0n, [], []]);
+  const missing = expect.stringContaining(`Budget ${budget} has 0 spent in bucket ${bucket}, but payments took 60`);
+  await write(0n, null);
   expect(await problems()).toEqual([missing]);
-  const tomorrow = BigInt(nos[0] ?? 0) + 1n;
-  await write([0n, [tomorrow], [0n]]);
+  const tomorrow = BigInt(bucket) + 1n;
+  await write(0n, tomorrow);
   expect(await problems()).toContainEqual(
     expect.stringContaining(`Budget ${budget} has 0 spent in bucket ${tomorrow}, which no payment took`),
   );
-  await write([60n, nos, sums]);
+  await write(60n, bucket);
   expect(await problems()).toEqual([]);
 });
 

@@ -125,7 +125,10 @@ test('what a shop refunds returns to it', async () => {
 });
 
 test('used up, it refuses every way, says what is left, and nothing moves', async () => {
-  await db.query('UPDATE ledger.budgets SET most = spent WHERE id = $1', [budget]);
+  await db.query(
+    'UPDATE ledger.budgets SET most = (SELECT spent FROM ledger.budget_counts WHERE budget = id) WHERE id = $1',
+    [budget],
+  );
   const balance = async () => (await service.client.get('/circle/balance', payer.key)).body.USDC;
   const before = await balance();
   const requests: readonly (readonly [string, object?])[] = [

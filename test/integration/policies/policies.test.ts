@@ -47,8 +47,8 @@ async function family() {
 /** As if so much had been paid. */
 const spend = (name: string, place: string, atomic: number) =>
   db().query(
-    `UPDATE ledger.budgets b SET nos = ARRAY[ledger.bucket_of(span, time_zone, seconds, now())], sums = ARRAY[$3::numeric],
-            spent = $3, bucket_until = NULL WHERE name = $1 AND place = $2`,
+    `UPDATE ledger.budget_counts c SET bucket = ledger.bucket_of(b.span, b.time_zone, b.seconds, now()), in_bucket = $3, spent = $3,
+            bucket_until = NULL FROM ledger.budgets b WHERE b.id = c.budget AND b.name = $1 AND b.place = $2`,
     [name, place, atomic],
   );
 
