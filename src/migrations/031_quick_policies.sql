@@ -511,7 +511,8 @@ ALTER TABLE decisions_waiting DROP COLUMN body, DROP COLUMN remaining,
   ADD COLUMN form text NOT NULL;
 ALTER TABLE decision_heads SET (fillfactor = 50);
 
--- The canonical text of every waiting record, without its number. Budgets have six decimals.
+-- The canonical text of every waiting record, without its number. Budgets have six decimals. OFFSET 0 has rows looked up by their keys,
+-- whatever the planner knows of the tables; so in the functions below.
 CREATE VIEW written_decisions AS
   SELECT w.ctid AS row, w.id, w.account_id, w.key_id, w.at, w.outcome,
          p.parts[1] || to_char(w.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","budgets":'
@@ -519,8 +520,8 @@ CREATE VIEW written_decisions AS
            || coalesce(to_json(a.handle)::text, '') || p.parts[4] AS text
     FROM decisions_waiting w
    CROSS JOIN LATERAL (SELECT string_to_array(w.form, chr(1)) AS parts OFFSET 0) p
-    LEFT JOIN accounts a ON a.id = w.payee
-    LEFT JOIN ledger.spendings s ON s.posting_id = w.posting_id
+    LEFT JOIN LATERAL (SELECT x.handle FROM accounts x WHERE x.id = w.payee OFFSET 0) a ON true
+    LEFT JOIN LATERAL (SELECT x.amounts, x.remaining FROM ledger.spendings x WHERE x.posting_id = w.posting_id OFFSET 0) s ON true
    CROSS JOIN LATERAL (
      SELECT CASE WHEN count(*) = count(t.line) THEN '[' || coalesce(string_agg(t.line, ','), '') || ']' END AS list
        FROM (SELECT u.beginning || trim_scale(u.remaining * 0.000001) || '","remainingBefore":"'
@@ -569,7 +570,6 @@ BEGIN
   SELECT (SELECT count(*) FROM added), array_agg(n.account_id), array_agg(n.seq), array_agg(n.head) INTO chained, grown, seqs, heads
     FROM newest n;
 
-  -- The rows are looked up by their keys, whatever the planner knows of the table.
   UPDATE public.decision_heads h SET seq = n.seq, head = n.head
     FROM (SELECT u.seq, u.head, (SELECT d.ctid FROM public.decision_heads d WHERE d.account_id = u.account_id OFFSET 0) AS row
             FROM unnest(grown, seqs, heads) u (account_id, seq, head)) n
@@ -581,6 +581,34 @@ BEGIN
       FROM unnest(grown, seqs, heads) n (account_id, seq, head)
      WHERE (SELECT true FROM public.decision_heads d WHERE d.account_id = n.account_id OFFSET 0) IS NULL;
   SELECT coalesce(max(h.seq - h.sealed_seq), 0) INTO longest FROM public.decision_heads h WHERE h.account_id = ANY (grown);
+END $$;
+
+-- As in 030, but looked up by their keys.
+CREATE OR REPLACE FUNCTION guard_waiting_decisions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM gone g WHERE NOT EXISTS (
+    SELECT FROM public.policy_decisions d WHERE d.account_id = g.account_id AND d.id = g.id OFFSET 0))
+  THEN
+    RAISE EXCEPTION 'decision records are never removed before they are chained' USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE FUNCTION guard_decision_chain() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  wrong record;
+BEGIN
+  SELECT a.account_id, a.seq INTO wrong
+    FROM added a
+    LEFT JOIN LATERAL (SELECT p.seq, p.head FROM public.policy_decisions p
+                        WHERE p.account_id = a.account_id AND p.seq = a.seq - 1 OFFSET 0) b ON true
+   WHERE (b.seq IS NULL AND a.seq > 1)
+      OR a.head <> sha256('\x03'::bytea || coalesce(b.head, decode(repeat('00', 32), 'hex'))
+           || sha256('\x02'::bytea || convert_to(a.record, 'UTF8')))
+   LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'record % of account % does not continue its chain', wrong.seq, wrong.account_id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
 END $$;
 
 -- As in 030, but records wait as forms.
