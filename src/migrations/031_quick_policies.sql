@@ -539,7 +539,8 @@ CREATE AGGREGATE decision_head(first bytea, hashed bytea) (sfunc = next_decision
 -- Chains the oldest waiting records, each after the last one of its account. The caller holds the lock `decisions`, so the order of an
 -- account is decided once. `longest` is how many records of one account no signed root covers.
 CREATE FUNCTION chain_decisions(most integer, OUT chained bigint, OUT longest bigint) LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   grown bigint[];
@@ -547,7 +548,8 @@ DECLARE
   heads bytea[];
 BEGIN
   WITH waiting AS MATERIALIZED (
-    SELECT * FROM written_decisions ORDER BY id LIMIT most
+    SELECT w.* FROM (SELECT d.id FROM public.decisions_waiting d ORDER BY d.id LIMIT most) o
+     CROSS JOIN LATERAL (SELECT * FROM public.written_decisions v WHERE v.id = o.id OFFSET 0) w
   ), numbered AS (
     SELECT w.*, coalesce(h.seq, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY w.id) AS seq,
            coalesce(h.head, decode(repeat('00', 32), 'hex')) AS first

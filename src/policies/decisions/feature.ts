@@ -130,8 +130,8 @@ export const decisions: Feature<{
       run: async () => {
         const { hasMore, isLong } = await db.transaction(chainWaiting);
         if (isLong) await sealRoot({ db, secrets });
-        if (!hasMore) return 'rest';
-        return ledger.isBusy ? chainEveryMs : 0;
+        if (ledger.isBusy) return chainEveryMs;
+        return hasMore ? 0 : 'rest';
       },
     }),
   ],
