@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { leafHash, levelsOf, pathOf, rootOf } from '../../src/policies/decisions/merkle.ts';
-import type { ChainEntry, ChainProof } from '../../src/policies/decisions/prove.ts';
+import { type ChainEntry, type ChainProof, withChecksum } from '../../src/policies/decisions/prove.ts';
 import {
   canonicalJson,
   type DecisionRecord,
@@ -24,10 +24,7 @@ export const { verifyDecisions, verifyEntry } = (await import(script.href)) as {
   /** Throws when anything does not hold. */
   verifyDecisions: (file: unknown, published?: unknown) => Verified;
   /** Returns the head after the entry. */
-  verifyEntry: (
-    entry: unknown,
-    after: { readonly account: string; readonly seq: number; readonly head: Buffer },
-  ) => Buffer;
+  verifyEntry: (entry: unknown, after: { readonly seq: number; readonly head: Buffer }) => Buffer;
 };
 
 /** As the database continues a chain (migration 031). */
@@ -85,12 +82,12 @@ export function makeExport(count: number, others = 4): ExportedChain {
     size: String(leaves.length),
   };
   const x = publicKey.export({ format: 'jwk' }).x as string;
-  return {
+  const beside = {
     account,
     keys: [
       {
         id: 'the-key',
-        algorithm: 'Ed25519',
+        algorithm: 'Ed25519' as const,
         publicKey: Buffer.from(x, 'base64url').toString('hex'),
         from: '2026-01-01T00:00:00.000Z',
         until: null,
@@ -99,15 +96,23 @@ export function makeExport(count: number, others = 4): ExportedChain {
     previous: { seq: '0', head: firstHead.toString('hex') },
     seal: {
       seq: String(count),
-      place,
+      place: String(place),
       salt: salt.toString('hex'),
       path: pathOf(levels, place).map((hash) => hash.toString('hex')),
       root,
       signature: sign(null, Buffer.from(canonicalJson(root)), privateKey).toString('hex'),
-      anchor: null,
+      anchor: { chain: 'MATIC' as const, txHash: `0x${'5'.repeat(64)}`, blockNumber: '81000000' },
     },
-    entries,
   };
+  return { ...withChecksum(beside), entries };
+}
+
+/** Changed beside its entries, with the checksum of what it now says: what a forger would write. */
+export function forged(
+  { entries, checksum: _, ...beside }: ExportedChain,
+  changed: Partial<ChainProof>,
+): ExportedChain {
+  return { ...withChecksum({ ...beside, ...changed }), entries };
 }
 
 /** The text with one bit of its UTF-8 bytes changed. */
