@@ -111,8 +111,10 @@ test('a signed root covers every decision, and its anchor is on the chain', { ti
   const { rpcUrl } = chains.find(({ id }: { id: string }) => id === 'MATIC');
   const verified = await runScript([whole, well], '--rpc', rpcUrl);
   expect(verified).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Verified: records 1 to 2 of PA-/) });
-  const anchor = { ...whole.seal.anchor, txHash: `0x${'1'.repeat(64)}` };
-  expect(await runScript([forged(whole, { seal: { ...whole.seal, anchor } })], '--rpc', rpcUrl)).toMatchObject({
+  const elsewhere = { ...whole.seal.anchor, txHash: `0x${'1'.repeat(64)}` };
+  expect(
+    await runScript([forged(whole, { seal: { ...whole.seal, anchor: elsewhere } })], '--rpc', rpcUrl),
+  ).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('does not know the transaction'),
   });
