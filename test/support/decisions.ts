@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { leafHash, levelsOf, pathOf, rootOf } from '../../src/policies/decisions/merkle.ts';
+import { inHex, leafHash, treeOf } from '../../src/policies/decisions/merkle.ts';
 import { type ChainEntry, type ChainProof, withChecksum } from '../../src/policies/decisions/prove.ts';
 import {
   canonicalJson,
@@ -69,7 +69,7 @@ export function makeExport(count: number, others = 4): ExportedChain {
   const strangers: Buffer[] = Array.from({ length: others }, () => randomBytes(32));
   const place = Math.floor(others / 2);
   const leaves: Buffer[] = strangers.toSpliced(place, 0, leafHash({ account, salt, seq: BigInt(count), head }));
-  const levels = levelsOf(leaves);
+  const tree = treeOf(leaves);
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const root = {
     at: '2026-01-15T10:17:00.000Z',
@@ -78,7 +78,7 @@ export function makeExport(count: number, others = 4): ExportedChain {
     previousRoot: '00'.repeat(32),
     reservesRoot: null,
     reservesSnapshot: null,
-    root: rootOf(levels).toString('hex'),
+    root: tree.root().toString('hex'),
     size: String(leaves.length),
   };
   const x = publicKey.export({ format: 'jwk' }).x as string;
@@ -98,7 +98,7 @@ export function makeExport(count: number, others = 4): ExportedChain {
       seq: String(count),
       place: String(place),
       salt: salt.toString('hex'),
-      path: pathOf(levels, place).map((hash) => hash.toString('hex')),
+      path: inHex(tree.path(place)),
       root,
       signature: sign(null, Buffer.from(canonicalJson(root)), privateKey).toString('hex'),
       anchor: { chain: 'MATIC' as const, txHash: `0x${'5'.repeat(64)}`, blockNumber: '81000000' },

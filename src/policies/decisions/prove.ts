@@ -3,6 +3,7 @@ import type { Caller } from '../../kernel/http/define-route.ts';
 import { fromTypeId } from '../../kernel/ids/typeid.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { decisionErrors } from './errors.ts';
+import { inHex } from './merkle.ts';
 import { readableKeys } from './read-decisions.ts';
 import { canonicalJson, type DecisionRecord, digest, firstHead, recordHash } from './record.ts';
 import type { SignedRoot } from './seal-root.ts';
@@ -159,7 +160,7 @@ async function findSeal(db: Queryable, { accountId }: Caller, covering?: bigint)
     seq: String(seq),
     place: String(place),
     salt: salt.toString('hex'),
-    path: Array.from({ length: path.length / 32 }, (_, step) => path.toString('hex', 32 * step, 32 * step + 32)),
+    path: inHex(path),
     root: JSON.parse(signed) as SignedRoot,
     signature: signature.toString('hex'),
     anchor: anchorOf(row),
