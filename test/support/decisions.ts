@@ -28,7 +28,7 @@ export const { verifyDecisions, verifyEntry } = (await import(script.href)) as {
 };
 
 /** As the database continues a chain (migration 031). */
-const nextHead = (head: Buffer, hashed: Buffer) => digest(Buffer.of(3), head, hashed);
+export const nextHead = (head: Buffer, hashed: Buffer) => digest(Buffer.of(3), head, hashed);
 
 const account = 'PA-00000001';
 

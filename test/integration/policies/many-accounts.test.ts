@@ -3,10 +3,10 @@ import { type Database, openDatabase } from '../../../src/kernel/db/database.ts'
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createSecrets } from '../../../src/kernel/secrets/secrets.ts';
 import { exportChain } from '../../../src/policies/decisions/prove.ts';
-import { firstHead, nextHead, recordHash } from '../../../src/policies/decisions/record.ts';
+import { firstHead, recordHash } from '../../../src/policies/decisions/record.ts';
 import { sealRoot } from '../../../src/policies/decisions/seal-root.ts';
 import { useDatabase } from '../../support/database.ts';
-import { makeExport, verifyDecisions } from '../../support/decisions.ts';
+import { makeExport, nextHead, verifyDecisions } from '../../support/decisions.ts';
 
 const accounts = 60_000;
 const database = useDatabase();
