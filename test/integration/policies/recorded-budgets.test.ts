@@ -123,8 +123,12 @@ test('a window that has passed, and a limit that was lowered and raised, are see
   expect((await pay(key, 3)).status).toBe(200);
   expect(await last()).toEqual({ rolling: '6', daily: '96' });
   // A minute and a day later.
-  await db.query("UPDATE ledger.budgets SET nos = ARRAY(SELECT no - 62 FROM unnest(nos) no) WHERE name = 'rolling'");
-  await db.query("UPDATE ledger.budgets SET nos = ARRAY(SELECT no - 1 FROM unnest(nos) no) WHERE name = 'daily'");
+  await db.query(
+    "UPDATE ledger.budgets SET bucket_until = NULL, nos = ARRAY(SELECT no - 62 FROM unnest(nos) no) WHERE name = 'rolling'",
+  );
+  await db.query(
+    "UPDATE ledger.budgets SET bucket_until = NULL, nos = ARRAY(SELECT no - 1 FROM unnest(nos) no) WHERE name = 'daily'",
+  );
   expect((await pay(key, 2)).status).toBe(200);
   expect(await last()).toEqual({ rolling: '10', daily: '100' });
   await setBudgets(key, { ...rolling, amount: 1 }, { id: 'daily', amount: 100, currency: 'USDC', window: 'day' });
