@@ -64,7 +64,6 @@ function verifyRoot({ root, signature, anchor }, { keys, anchors }) {
   holds(told.txHash === anchor?.txHash && told.data === dataOf(root), 'the root is published with another anchor');
 }
 
-/** Asks a node for the anchor's transaction. */
 async function verifyAnchor({ root, anchor }, rpc) {
   holds(anchor, 'the root is not anchored');
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getTransactionByHash', params: [anchor.txHash] });
