@@ -23,7 +23,8 @@ export function verifyDecisions({ checksum, entries, ...beside }, published = be
     head = verifyEntry(entry, { seq, head });
     if (String(seq) === seal?.seq) sealed = head;
   }
-  const hidden = entries.filter(({ hash }) => hash).length;
+  holds(!entries.some(({ record }) => record && record.account !== account), 'a record is of another account');
+  const hidden = entries.filter(({ record }) => !record).length;
   const found = { from: seq - entries.length + 1, to: seq, hidden };
   if (seal === null) return { ...found, sealedTo: 0 };
   holds(sealed !== undefined, `record ${seal.seq}, which the signed root covers, is not in the file`);

@@ -103,7 +103,7 @@ function isRefused(text: string, published?: unknown): boolean {
 
 test.each([1, 5])('every single bit counts, with %i accounts in the tree', (accounts) => {
   const file = makeExport(1, accounts - 1);
-  const hidden = { ...file, entries: [{ hash: hashOf(file), head: file.entries[0]?.head }] };
+  const hidden = { ...file, entries: file.entries.map((entry) => ({ hash: hashOf(entry), head: entry.head })) };
   for (const shown of [file, hidden]) {
     const text = JSON.stringify(shown);
     for (const published of [undefined, { keys: file.keys }]) {
@@ -114,8 +114,8 @@ test.each([1, 5])('every single bit counts, with %i accounts in the tree', (acco
   }
 });
 
-function hashOf({ entries: [entry] }: ExportedChain): string {
-  return recordHash(canonicalJson(entry?.record)).toString('hex');
+function hashOf({ record }: ExportedChain['entries'][number]): string {
+  return recordHash(canonicalJson(record)).toString('hex');
 }
 
 test('a root that another key has signed is refused', () => {
@@ -144,7 +144,11 @@ test('a forged path, place or chain of another account is refused', () => {
   const file = makeExport(3);
   const seal = file.seal as NonNullable<typeof file.seal>;
   const path = 'the path leads to another root than the signed one';
-  expect(complaint(forged(file, { account: 'PA-00000009' }))).toBe(path);
+  const ofOther = forged(file, { account: 'PA-00000009' });
+  expect(complaint(ofOther)).toBe('a record is of another account');
+  // Nor is it believed when no record says whose it is.
+  const hidden = ofOther.entries.map((entry) => ({ hash: hashOf(entry), head: entry.head }));
+  expect(complaint({ ...ofOther, entries: hidden })).toBe(path);
   for (const changed of [
     { path: seal.path.toReversed() },
     { path: seal.path.slice(1) },
@@ -160,6 +164,7 @@ test('a forged path, place or chain of another account is refused', () => {
 test('the end of a chain that no root covers is verified for its order only', () => {
   const file = makeExport(3);
   expect(verifyDecisions(forged(file, { seal: null }))).toMatchObject({ from: 1, to: 3, sealedTo: 0 });
+  expect(complaint(forged(file, { seal: null, account: 'PA-00000009' }))).toBe('a record is of another account');
   const previous = { seq: '1', head: file.entries[0]?.head as string };
   const proof = { ...forged(file, { previous }), entries: file.entries.slice(1) };
   expect(verifyDecisions(proof)).toMatchObject({ from: 2, to: 3, sealedTo: 3 });
@@ -189,10 +194,10 @@ describe('the script', () => {
     expect(await run(text)).toBe(
       'Verified: records 1 to 3 of PA-00000001 are complete and unchanged. Root 2, signed at 2026-01-15T10:17:00.000Z, covers them up to 3, by the keys in the file.\n',
     );
-    const hidden = {
-      ...file,
-      entries: file.entries.with(0, { hash: hashOf(file), head: file.entries[0]?.head ?? '' }),
-    };
+    const entries = file.entries.map((entry, index) =>
+      index === 0 ? { hash: hashOf(entry), head: entry.head } : entry,
+    );
+    const hidden = { ...file, entries };
     expect(await run(JSON.stringify(hidden))).toContain('unchanged, 1 of them only as hashes. Root 2');
     const open = JSON.stringify(forged(file, { seal: null }));
     expect(await run(open)).toMatch(/unchanged\. No signed root covers them yet\.\n$/);
