@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { leafHash, levelsOf, pathOf, rootOf } from '../../src/policies/decisions/merkle.ts';
-import type { ChainEntry, ChainProof } from '../../src/policies/decisions/prove.ts';
+import { inHex, leafHash, treeOf } from '../../src/policies/decisions/merkle.ts';
+import { type ChainEntry, type ChainProof, withChecksum } from '../../src/policies/decisions/prove.ts';
 import {
   canonicalJson,
   type DecisionRecord,
@@ -24,14 +24,11 @@ export const { verifyDecisions, verifyEntry } = (await import(script.href)) as {
   /** Throws when anything does not hold. */
   verifyDecisions: (file: unknown, published?: unknown) => Verified;
   /** Returns the head after the entry. */
-  verifyEntry: (
-    entry: unknown,
-    after: { readonly account: string; readonly seq: number; readonly head: Buffer },
-  ) => Buffer;
+  verifyEntry: (entry: unknown, after: { readonly seq: number; readonly head: Buffer }) => Buffer;
 };
 
 /** As the database continues a chain (migration 031). */
-const nextHead = (head: Buffer, hashed: Buffer) => digest(Buffer.of(3), head, hashed);
+export const nextHead = (head: Buffer, hashed: Buffer) => digest(Buffer.of(3), head, hashed);
 
 const account = 'PA-00000001';
 
@@ -72,7 +69,7 @@ export function makeExport(count: number, others = 4): ExportedChain {
   const strangers: Buffer[] = Array.from({ length: others }, () => randomBytes(32));
   const place = Math.floor(others / 2);
   const leaves: Buffer[] = strangers.toSpliced(place, 0, leafHash({ account, salt, seq: BigInt(count), head }));
-  const levels = levelsOf(leaves);
+  const tree = treeOf(leaves);
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const root = {
     at: '2026-01-15T10:17:00.000Z',
@@ -81,16 +78,16 @@ export function makeExport(count: number, others = 4): ExportedChain {
     previousRoot: '00'.repeat(32),
     reservesRoot: null,
     reservesSnapshot: null,
-    root: rootOf(levels).toString('hex'),
+    root: tree.root().toString('hex'),
     size: String(leaves.length),
   };
   const x = publicKey.export({ format: 'jwk' }).x as string;
-  return {
+  const beside = {
     account,
     keys: [
       {
         id: 'the-key',
-        algorithm: 'Ed25519',
+        algorithm: 'Ed25519' as const,
         publicKey: Buffer.from(x, 'base64url').toString('hex'),
         from: '2026-01-01T00:00:00.000Z',
         until: null,
@@ -99,15 +96,23 @@ export function makeExport(count: number, others = 4): ExportedChain {
     previous: { seq: '0', head: firstHead.toString('hex') },
     seal: {
       seq: String(count),
-      place,
+      place: String(place),
       salt: salt.toString('hex'),
-      path: pathOf(levels, place).map((hash) => hash.toString('hex')),
+      path: inHex(tree.path(place)),
       root,
       signature: sign(null, Buffer.from(canonicalJson(root)), privateKey).toString('hex'),
-      anchor: null,
+      anchor: { chain: 'MATIC' as const, txHash: `0x${'5'.repeat(64)}`, blockNumber: '81000000' },
     },
-    entries,
   };
+  return { ...withChecksum(beside), entries };
+}
+
+/** Changed beside its entries, with the checksum of what it now says: what a forger would write. */
+export function forged(
+  { entries, checksum: _, ...beside }: ExportedChain,
+  changed: Partial<ChainProof>,
+): ExportedChain {
+  return { ...withChecksum({ ...beside, ...changed }), entries };
 }
 
 /** The text with one bit of its UTF-8 bytes changed. */

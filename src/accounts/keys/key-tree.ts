@@ -41,6 +41,19 @@ export async function findTreeKey(db: Queryable, query: TreeQuery & { readonly i
   return key;
 }
 
+/** The working key that has the place of a key now: itself, or what replaced it. Undefined when there is none. */
+export async function findSuccessor(
+  db: Queryable,
+  query: TreeQuery & { readonly id: string },
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT k.id FROM api_keys former JOIN api_keys k ON k.place = former.place
+      WHERE former.id = $4 AND former.account_id = $1 AND ${isWorking('k', '$2', '$3')} ORDER BY k.id DESC LIMIT 1`,
+    [query.accountId, ...workingTimes(query), query.id],
+  );
+  return rows[0]?.id;
+}
+
 async function readKeys(db: Queryable, query: TreeQuery, id: string | null): Promise<TreeKey[]> {
   const { rows } = await db.query<TreeKey>(
     `WITH working AS (

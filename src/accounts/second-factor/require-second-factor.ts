@@ -56,7 +56,7 @@ export async function withSecondFactor<Result>(
   work: (requireFactor: RequireFactor) => Promise<Result>,
 ): Promise<Result> {
   const { given } = attempt;
-  if (given === undefined) return work((tx) => refuseMissing(tx, attempt));
+  if (given === undefined || isBlank(given)) return work((tx) => refuseMissing(tx, attempt));
   if ('passkey' in given) return work((tx) => usePasskey(tx, given.passkey, attempt));
   if (!hasSecondFactor(await readFactors(parts.db, attempt.accountId))) return work((tx) => refuseMissing(tx, attempt));
   const counted = await countCode(parts, attempt);
@@ -86,6 +86,15 @@ export function withOtp<Result>(
 ): Promise<Result> {
   const given = otp === undefined ? undefined : { otp };
   return withSecondFactor(parts, { accountId, where: 'key', by: { keyId, address: ip }, given }, work);
+}
+
+/** An empty field of a form. Nobody guesses a code with it. */
+function isBlank(given: GivenFactor): boolean {
+  return 'otp' in given && blankless(given.otp) === '';
+}
+
+function blankless(code: string): string {
+  return code.replaceAll(/[\s-]/g, '');
 }
 
 async function refuseMissing(tx: Transaction, { accountId, where }: FactorAttempt): Promise<undefined> {
@@ -121,8 +130,7 @@ async function useTotp(
   const [totp] = rows;
   if (totp === undefined) return false;
   const secret = Buffer.from(secrets.open('totp-secrets', totp.sealed), 'hex');
-  const code = otp.replaceAll(/[\s-]/g, '');
-  const step = matchingStep({ secret, code, ms: clock.now(), lastStep: totp.lastStep });
+  const step = matchingStep({ secret, code: blankless(otp), ms: clock.now(), lastStep: totp.lastStep });
   if (step === undefined) return false;
   await tx.query('UPDATE totp_secrets SET last_step = $2 WHERE account_id = $1', [accountId, step]);
   return true;

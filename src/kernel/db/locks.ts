@@ -12,7 +12,7 @@ export const lockNumbers = {
   walletPool: 4_028_407,
   /** Its holder moves a month of the ledger to a file. */
   ledgerArchive: 4_028_408,
-  /** Its holder chains decision records or signs a root over them. */
+  /** Its holder chains decision records, signs a root over them or begins to anchor one. */
   decisions: 4_028_409,
   /** Outgoing payments within an hour. */
   hourlyLimit: 4_028_412,

@@ -1,5 +1,5 @@
 import { findOwner, mailOwner } from '../../accounts/mail-owner.ts';
-import { countToday } from '../../kernel/daily-caps/count-today.ts';
+import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
 import { Problem } from '../../kernel/http/problem.ts';
@@ -60,9 +60,11 @@ export function createAskOwner(parts: AskOwnerParts): AskOwner {
     } catch (error) {
       const { shown } = asking;
       if (!isQuestion(error) || shown === undefined) throw error;
-      const approval = await parts.db.transaction((tx) => openApproval(tx, parts, refused, shown), {
-        kind: 'approvals',
-      });
+      const approval = await parts.db
+        .transaction((tx) => openApproval(tx, parts, refused, shown), { kind: 'approvals' })
+        .catch((noMore: unknown) => {
+          throw recordedLike(refusal, noMore);
+        });
       // Recorded as a decision, like a refusal that a client is answered with.
       if (refusal instanceof Problem) refusal.whenSent?.();
       const body = { status: 'approval_required' as const, ...describeQuestion(approval, parts.publicUrl()) };
@@ -70,6 +72,18 @@ export function createAskOwner(parts: AskOwnerParts): AskOwner {
     }
   };
 }
+
+/** A policy asked, also when the owner has too many questions already. */
+function recordedLike(refusal: unknown, noMore: unknown): unknown {
+  const { whenSent } = refusal instanceof Problem ? refusal : {};
+  if (noMore instanceof Problem && tooMany.has(noMore.code) && whenSent !== undefined) noMore.whenSent = whenSent;
+  return noMore;
+}
+
+const tooMany: ReadonlySet<string> = new Set([
+  approvalErrors.too_many_approvals.code,
+  dailyCapErrors.daily_cap_reached.code,
+]);
 
 function isQuestion(error: unknown): boolean {
   return error instanceof Problem && error.code === balanceErrors.approval_required.code;

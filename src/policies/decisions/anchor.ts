@@ -7,6 +7,7 @@ import { stepCheckpoints, takeStep } from '../../custody/steps/take-step.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
+import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { defineSaga } from '../../kernel/sagas/define-saga.ts';
@@ -50,16 +51,21 @@ export function canAnchor({ networks, provider }: Pick<AnchorParts, 'networks' |
   return provider.name === 'keys' && networks.has(chain);
 }
 
-/** Begins to anchor the newest root, unless it is anchored. Does nothing while another one is on its way. */
+/**
+ * Begins to anchor the newest root, unless it is anchored or on its way. Does nothing while the chain has another one on its way. One that
+ * is on its way to a chain that the operator has left does not matter.
+ */
 export async function beginAnchor({ db, checkpoint = noCheckpoint }: AnchorParts, chain: ChainId): Promise<void> {
   const wallet = await houseWallet(db, 'gas', chain);
   await db.transaction(async (tx) => {
+    // So that no root is on its way to two chains, which only one could confirm.
+    await lockUntilCommit(tx, 'decisions');
     const id = newId('anc');
     const { rowCount } = await tx.query(
       `INSERT INTO decision_anchors (id, root, chain, wallet_id, data, status)
        SELECT $1, r.number, $2, $3, r.root || coalesce(r.reserves_root, decode(repeat('00', 32), 'hex')), 'sending'
          FROM (SELECT * FROM decision_roots ORDER BY number DESC LIMIT 1) r
-        WHERE NOT EXISTS (SELECT FROM decision_anchors a WHERE a.root = r.number AND a.tx_hash IS NOT NULL)
+        WHERE NOT EXISTS (SELECT FROM decision_anchors a WHERE a.root = r.number AND (a.tx_hash IS NOT NULL OR a.finished_at IS NULL))
        ON CONFLICT DO NOTHING`,
       [id, chain, wallet.id],
     );

@@ -3,8 +3,9 @@ import type { Caller } from '../../kernel/http/define-route.ts';
 import { fromTypeId } from '../../kernel/ids/typeid.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { decisionErrors } from './errors.ts';
+import { inHex } from './merkle.ts';
 import { readableKeys } from './read-decisions.ts';
-import { type DecisionRecord, firstHead, recordHash } from './record.ts';
+import { canonicalJson, type DecisionRecord, digest, firstHead, recordHash } from './record.ts';
 import type { SignedRoot } from './seal-root.ts';
 import { listSigningKeys, type PublishedKey } from './signing-keys.ts';
 
@@ -18,14 +19,14 @@ export interface ChainEntry {
 export interface Anchor {
   readonly chain: ChainId;
   readonly txHash: string;
-  readonly blockNumber: number;
+  readonly blockNumber: string;
 }
 
 /** How a signed root covers an account's chain up to a record. Bytes are in hex. */
 export interface Seal {
   readonly seq: string;
   /** The leaf's place in the tree. An account keeps it. */
-  readonly place: number;
+  readonly place: string;
   readonly salt: string;
   readonly path: string[];
   readonly root: SignedRoot;
@@ -35,6 +36,8 @@ export interface Seal {
 
 /** Part of an account's chain, after `previous`. scripts/verify-decisions.mjs verifies it. */
 export interface ChainProof {
+  /** SHA-256 of the canonical JSON of all other members but the entries, which are hashed themselves. */
+  readonly checksum: string;
   readonly account: string;
   readonly keys: PublishedKey[];
   readonly previous: { readonly seq: string; readonly head: string };
@@ -116,12 +119,17 @@ async function headOf(
   { handle }: Caller,
   { before, seal }: { readonly before: ChainRow | undefined; readonly seal: Seal | undefined },
 ): Promise<ChainProof> {
-  return {
+  return withChecksum({
     account: handle,
     keys: await listSigningKeys(db),
     previous: { seq: String(before?.seq ?? 0n), head: (before?.head ?? firstHead).toString('hex') },
     seal: seal ?? null,
-  };
+  });
+}
+
+/** Of what is signed a change is found anyway. Keys and anchors are not signed. */
+export function withChecksum(beside: Omit<ChainProof, 'checksum'>): ChainProof {
+  return { checksum: digest(Buffer.from(canonicalJson(beside))).toString('hex'), ...beside };
 }
 
 interface SealRow {
@@ -150,9 +158,9 @@ async function findSeal(db: Queryable, { accountId }: Caller, covering?: bigint)
   const { seq, place, salt, path, signed, signature } = row;
   return {
     seq: String(seq),
-    place: Number(place),
+    place: String(place),
     salt: salt.toString('hex'),
-    path: Array.from({ length: path.length / 32 }, (_, step) => path.toString('hex', 32 * step, 32 * step + 32)),
+    path: inHex(path),
     root: JSON.parse(signed) as SignedRoot,
     signature: signature.toString('hex'),
     anchor: anchorOf(row),
@@ -161,7 +169,7 @@ async function findSeal(db: Queryable, { accountId }: Caller, covering?: bigint)
 
 function anchorOf({ chain, txHash, blockNumber }: Pick<SealRow, 'chain' | 'txHash' | 'blockNumber'>): Anchor | null {
   if (chain === null || txHash === null) return null;
-  return { chain, txHash, blockNumber: Number(blockNumber) };
+  return { chain, txHash, blockNumber: String(blockNumber) };
 }
 
 /** How many anchors are published. */

@@ -22,10 +22,13 @@ export interface DecisionQuery extends DecisionFilter {
   readonly cursor: string | undefined;
 }
 
-/** SQL: the keys whose decisions a key may read, its own and those of the keys below it. Null: of a root, which reads all. */
+/**
+ * The keys whose decisions a key may read: its own place and those below it. Null stands for all of the account: of a root that the owner
+ * has not limited (`speaksForOwner`).
+ */
 export async function readableKeys(db: Queryable, { accountId, keyId }: Reader): Promise<readonly string[] | null> {
   const { rows } = await db.query<{ keys: readonly string[] | null }>(
-    `SELECT CASE WHEN cardinality(c.path) > 1 THEN
+    `SELECT CASE WHEN cardinality(c.path) > 1 OR EXISTS (SELECT FROM key_policies p WHERE p.place = c.place) THEN
               ARRAY(SELECT k.id FROM api_keys k WHERE k.account_id = c.account_id AND c.place = ANY (k.path)) END AS keys
        FROM api_keys c WHERE c.id = $1 AND c.account_id = $2`,
     [keyId, accountId],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { leafHash, levelsOf, pathOf, rootOf } from './merkle.ts';
+import { createTree, leafHash, treeOf } from './merkle.ts';
 import { canonicalJson } from './record.ts';
 
 const sha256 = (...parts: readonly Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
@@ -44,14 +44,30 @@ function treeHash(leaves: readonly Buffer[]): Buffer {
   return sha256(Buffer.of(1), treeHash(leaves.slice(0, split)), treeHash(leaves.slice(split)));
 }
 
+/** RFC 6962, 2.1.1, to the letter. */
+function pathTo(place: number, leaves: readonly Buffer[]): Buffer[] {
+  if (leaves.length <= 1) return [];
+  const split = 2 ** Math.ceil(Math.log2(leaves.length) - 1);
+  const [left, right] = [leaves.slice(0, split), leaves.slice(split)];
+  return place < split ? [...pathTo(place, left), treeHash(right)] : [...pathTo(place - split, right), treeHash(left)];
+}
+
 test('the tree is that of RFC 6962, whatever the number of leaves', () => {
   for (let count = 0; count <= 70; count++) {
     const leaves = Array.from({ length: count }, (_, index) => sha256(Buffer.from(`leaf ${index}`)));
-    const levels = levelsOf(leaves);
-    expect(rootOf(levels)).toEqual(treeHash(leaves));
-    for (let place = 0; place < count; place++)
-      expect(pathOf(levels, place).length).toBeLessThanOrEqual(Math.ceil(Math.log2(count)));
+    const tree = treeOf(leaves);
+    expect(tree.root()).toEqual(treeHash(leaves));
+    const places = [0, count >> 1, count - 2, count - 1].filter((place) => place >= 0 && place < count);
+    for (const place of places) expect(tree.path(place)).toEqual(Buffer.concat(pathTo(place, leaves)));
   }
+});
+
+test('a tree has exactly as many leaves as it was made for', () => {
+  const leaf = sha256();
+  expect(() => createTree(2).root()).toThrow(RangeError);
+  const tree = treeOf([leaf, leaf]);
+  expect(() => tree.append(leaf)).toThrow(RangeError);
+  expect(() => createTree(0).append(leaf)).toThrow(RangeError);
 });
 
 test('a leaf names the account, the number of its records and its head', () => {

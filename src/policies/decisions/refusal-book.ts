@@ -1,5 +1,6 @@
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import type { Database, Transaction } from '../../kernel/db/database.ts';
+import { OutcomeUnknown } from '../../kernel/db/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { newUuid } from '../../kernel/ids/typeid.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
@@ -19,16 +20,17 @@ interface Noted extends Refusal {
   count: number;
 }
 
-/** More keys and reasons than this within a window are not recorded. One takes about a kilobyte. */
+/** So many keys and reasons are in memory, and as many are being written. One takes about a kilobyte. */
 const mostNoted = 10_000;
 
 export function createRefusalBook({ db, logger, windowMs }: RefusalBookOptions): RefusalBook {
   let noted = new Map<string, Noted>();
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
+  let isWriting = false;
+  let isStopped = false;
   let left = 0;
 
-  /** The next window begins with the next refusal, and never before this one is written: so at most two are in memory. */
   function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
@@ -36,6 +38,7 @@ export function createRefusalBook({ db, logger, windowMs }: RefusalBookOptions):
     noted = new Map();
     if (left > 0) logger.warn({ refusals: left }, 'too many refused payments in a minute: some were not recorded');
     left = 0;
+    isWriting = true;
     writing = writing.then(() => write(batch));
     return writing;
   }
@@ -43,36 +46,51 @@ export function createRefusalBook({ db, logger, windowMs }: RefusalBookOptions):
   async function write(batch: readonly Noted[]): Promise<void> {
     const accounts = new Map<bigint, Noted[]>();
     for (const refusal of batch) {
-      const { accountId } = refusal;
-      accounts.set(accountId, [...(accounts.get(accountId) ?? []), refusal]);
+      const others = accounts.get(refusal.accountId);
+      if (others === undefined) accounts.set(refusal.accountId, [refusal]);
+      else others.push(refusal);
     }
-    for (const [accountId, refusals] of accounts) {
-      await db
-        .transaction((tx) => insert(tx, accountId, refusals))
-        .catch((err: unknown) => {
-          if (err instanceof Problem) return;
-          logger.error({ err, refusals: refusals.length }, 'refused payments could not be recorded');
-        });
+    for (const [accountId, refusals] of accounts)
+      await db.transaction((tx) => insert(tx, accountId, refusals)).catch((err: unknown) => handle(err, refusals));
+    isWriting = false;
+  }
+
+  /** After a lost commit they may be there, and after any other error they are not. */
+  function handle(err: unknown, refusals: readonly Noted[]): void {
+    if (err instanceof Problem) return;
+    if (err instanceof OutcomeUnknown || isStopped) {
+      logger.error({ err, refusals: refusals.length }, 'refused payments could not be recorded');
+      return;
     }
+    logger.warn({ err, refusals: refusals.length }, 'refused payments could not be recorded, and will be tried again');
+    for (const refusal of refusals) keep(refusal);
+  }
+
+  function keep(refusal: Noted): void {
+    const { reason } = refusal;
+    const other = noted.get(reason);
+    if (other === undefined && noted.size >= mostNoted) {
+      left++;
+      return;
+    }
+    // The earlier one is described.
+    const [first, second] = other === undefined || refusal.at < other.at ? [refusal, other] : [other, refusal];
+    noted.set(reason, { ...first, count: first.count + (second?.count ?? 0) });
+    // Never before the window before it is written: so at most two are in memory.
+    timer ??= setTimeout(() => void writing.then(flush), windowMs).unref();
   }
 
   return {
     note(refusal) {
-      const { reason } = refusal;
-      const before = noted.get(reason);
-      if (before !== undefined) {
-        before.count++;
-        return;
-      }
-      if (noted.size >= mostNoted) {
-        left++;
-        return;
-      }
+      // Written before its time. While that takes, what does not fit is left out.
+      if (noted.size >= mostNoted && !isWriting) void flush();
       const now = Date.now();
-      noted.set(reason, { ...refusal, id: newUuid(now), at: new Date(now), count: 1 });
-      timer ??= setTimeout(() => void writing.then(flush), windowMs).unref();
+      keep({ ...refusal, id: newUuid(now), at: new Date(now), count: 1 });
     },
-    stop: flush,
+    stop() {
+      isStopped = true;
+      return flush();
+    },
   };
 }
 

@@ -157,18 +157,19 @@ const signedRoot = z.object({
 
 const seal = z.object({
   seq: z.string().meta({ description: 'The last record that the root covers.' }),
-  place: z.number(),
+  place: z.string(),
   salt: hex,
   path: z.array(hex),
   root: signedRoot,
   signature: hex,
   anchor: z
-    .object({ chain: z.enum(chainIds), txHash: z.string(), blockNumber: z.number() })
+    .object({ chain: z.enum(chainIds), txHash: z.string(), blockNumber: z.string() })
     .nullable()
     .meta({ description: 'The transaction whose data is the root and the reserves root. Null while there is none.' }),
 });
 
 const chain = {
+  checksum: hex.meta({ description: 'SHA-256 of the canonical JSON of the other members but `entries`.' }),
   account: z.string(),
   keys: z.array(
     z.object({
@@ -191,6 +192,7 @@ const entry = z.object({
 const exampleHash = '5f2b1c0a9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a';
 
 const exampleChain = {
+  checksum: exampleHash,
   account: 'PA-7K2M9QXA',
   keys: [
     {
@@ -204,7 +206,7 @@ const exampleChain = {
   previous: { seq: '40', head: exampleHash },
   seal: {
     seq: '42',
-    place: 7,
+    place: '7',
     salt: exampleHash,
     path: [exampleHash],
     root: {
@@ -218,7 +220,7 @@ const exampleChain = {
       size: '8',
     },
     signature: exampleHash + exampleHash,
-    anchor: { chain: 'MATIC' as const, txHash: `0x${exampleHash}`, blockNumber: 81_000_000 },
+    anchor: { chain: 'MATIC' as const, txHash: `0x${exampleHash}`, blockNumber: '81000000' },
   },
   entries: [
     {

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { setImmediate as letOthersGo } from 'node:timers/promises';
 import { findSnapshot, readRoots } from '../../custody/reserves/read-proof.ts';
-import { type Database, longStatements, type Transaction } from '../../kernel/db/database.ts';
+import { type Database, longStatements, onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { chainWaiting } from './chain-records.ts';
-import { leafHash, levelsOf, pathOf, rootOf } from './merkle.ts';
+import { createTree, leafHash, type Tree } from './merkle.ts';
 import { canonicalJson, digest } from './record.ts';
 import { openSigner } from './signing-keys.ts';
 
@@ -32,11 +32,18 @@ export interface SignedRoot {
 interface HeadRow {
   readonly accountId: bigint;
   readonly handle: string;
+  readonly place: bigint;
   readonly salt: Buffer;
   readonly seq: bigint;
   readonly head: Buffer;
   readonly sealedSeq: bigint;
 }
+
+/** A leaf whose account's chain has grown. `salt` is that of the tree. */
+type Grown = Pick<HeadRow, 'accountId' | 'place' | 'salt' | 'seq'>;
+
+/** Hashing so many takes some 20 ms, and the database is asked in between: it ends transactions that stay idle. */
+const leavesAtOnce = 1_000;
 
 /**
  * Chains what waits, and signs the root of a tree over the heads of all accounts. Keeps the path of each account whose chain has grown, so
@@ -49,35 +56,66 @@ export async function sealRoot(
   while ((await db.transaction(chainWaiting)).hasMore) await letOthersGo();
   return db.transaction(async (tx) => {
     await chainWaiting(tx);
-    const { rows: heads } = await tx.query<HeadRow>(
-      `SELECT h.account_id, a.handle, h.salt, h.seq, h.head, h.sealed_seq
-         FROM decision_heads h JOIN accounts a ON a.id = h.account_id ORDER BY h.place`,
+    const { size, hasGrown } = onlyRow(
+      await tx.query<{ size: number; hasGrown: boolean }>(
+        'SELECT count(*)::integer AS size, coalesce(bool_or(seq > sealed_seq), false) AS has_grown FROM decision_heads',
+      ),
     );
-    const grown = heads.flatMap((head, place) => (head.seq > head.sealedSeq ? [{ ...head, place }] : []));
-    if (grown.length === 0 && !always) return undefined;
+    if (!hasGrown && !always) return undefined;
     const before = await findNewestRoot(tx);
     const number = (before?.number ?? 0n) + 1n;
-    const saltOf = ({ salt }: HeadRow) => createHmac('sha256', salt).update(String(number)).digest();
-    const levels = levelsOf(
-      heads.map((head) => leafHash({ account: head.handle, salt: saltOf(head), seq: head.seq, head: head.head })),
-    );
-    await insertRoot(tx, secrets, { number, before: before?.signed, root: rootOf(levels), size: heads.length });
-    await tx.query(
-      `INSERT INTO decision_seals (account_id, seq, root, place, salt, path)
-       SELECT s.account_id, s.seq, $1, s.place, s.salt, s.path
-         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[]) s (account_id, seq, place, salt, path)`,
-      [
-        number,
-        grown.map(({ accountId }) => accountId),
-        grown.map(({ seq }) => seq),
-        grown.map(({ place }) => place),
-        grown.map(saltOf),
-        grown.map(({ place }) => Buffer.concat(pathOf(levels, place))),
-      ],
-    );
+    const { tree, grown } = await buildTree(tx, { number, size });
+    await insertRoot(tx, secrets, { number, before: before?.signed, root: tree.root(), size });
+    for (let begin = 0; begin < grown.length; begin += leavesAtOnce)
+      await insertSeals(tx, { number, tree, leaves: grown.slice(begin, begin + leavesAtOnce) });
     await tx.query('UPDATE decision_heads SET sealed_seq = seq WHERE sealed_seq < seq');
     return number;
   }, longStatements);
+}
+
+/** The lock of decisions is held, so the heads stay as they are from one statement to the next. */
+async function buildTree(
+  tx: Transaction,
+  { number, size }: { readonly number: bigint; readonly size: number },
+): Promise<{ readonly tree: Tree; readonly grown: readonly Grown[] }> {
+  const tree = createTree(size);
+  const grown: Grown[] = [];
+  for (let begin = 0; begin < size; begin += leavesAtOnce) {
+    const { rows } = await tx.query<HeadRow>(
+      `SELECT h.account_id, a.handle, h.place, h.salt, h.seq, h.head, h.sealed_seq
+         FROM decision_heads h JOIN accounts a ON a.id = h.account_id
+        WHERE h.place >= $1 AND h.place < $2 ORDER BY h.place`,
+      [begin, begin + leavesAtOnce],
+    );
+    for (const { accountId, handle, place, seq, head, sealedSeq, salt: secret } of rows) {
+      const salt = createHmac('sha256', secret).update(String(number)).digest();
+      tree.append(leafHash({ account: handle, salt, seq, head }));
+      if (seq > sealedSeq) grown.push({ accountId, place, salt, seq });
+    }
+  }
+  return { tree, grown };
+}
+
+interface NewSeals {
+  readonly number: bigint;
+  readonly tree: Tree;
+  readonly leaves: readonly Grown[];
+}
+
+async function insertSeals(tx: Transaction, { number, tree, leaves }: NewSeals): Promise<void> {
+  await tx.query(
+    `INSERT INTO decision_seals (account_id, seq, root, place, salt, path)
+     SELECT s.account_id, s.seq, $1, s.place, s.salt, s.path
+       FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[]) s (account_id, seq, place, salt, path)`,
+    [
+      number,
+      leaves.map(({ accountId }) => accountId),
+      leaves.map(({ seq }) => seq),
+      leaves.map(({ place }) => place),
+      leaves.map(({ salt }) => salt),
+      leaves.map(({ place }) => tree.path(Number(place))),
+    ],
+  );
 }
 
 interface RootRow {

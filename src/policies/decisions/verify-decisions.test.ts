@@ -1,17 +1,31 @@
+import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
-import { flipBit, makeExport, verifyDecisions, verifyEntry } from '../../../test/support/decisions.ts';
-import { firstHead } from './record.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  decisionsScript,
+  type ExportedChain,
+  flipBit,
+  forged,
+  makeExport,
+  verifyDecisions,
+  verifyEntry,
+} from '../../../test/support/decisions.ts';
+import { canonicalJson, firstHead, recordHash } from './record.ts';
 
 const whole = makeExport(10_000);
-const { account, entries } = whole;
+const { entries } = whole;
 const headBefore = (index: number) =>
   index === 0 ? firstHead : Buffer.from((entries[index - 1] as { head: string }).head, 'hex');
 
 /** Whether the verifier is satisfied with a text in the place of an entry. */
 function isAccepted(text: string, index: number): boolean {
   try {
-    verifyEntry(JSON.parse(text), { account, seq: index + 1, head: headBefore(index) });
+    verifyEntry(JSON.parse(text), { seq: index + 1, head: headBefore(index) });
     return true;
   } catch {
     return false;
@@ -75,34 +89,131 @@ describe('of 10,000 records', () => {
   });
 });
 
+/** Whether the file is refused as it would be when it is read. */
+function isRefused(text: string, published?: unknown): boolean {
+  try {
+    const file = JSON.parse(text);
+    if (JSON.stringify(file) === text) verifyDecisions(file, published);
+    else return true;
+  } catch {
+    return true;
+  }
+  return false;
+}
+
 test.each([1, 5])('every single bit counts, with %i accounts in the tree', (accounts) => {
-  const { keys, ...file } = makeExport(1, accounts - 1);
-  const text = JSON.stringify({ ...file, keys: [] });
-  expect(complaint(JSON.parse(text), { keys })).toBe('no complaint');
-  for (let bit = 0; bit < 8 * Buffer.byteLength(text); bit++) {
-    const changed = flipBit(text, bit);
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(changed);
-    } catch {
-      continue;
+  const file = makeExport(1, accounts - 1);
+  const hidden = { ...file, entries: file.entries.map((entry) => ({ hash: hashOf(entry), head: entry.head })) };
+  for (const shown of [file, hidden]) {
+    const text = JSON.stringify(shown);
+    for (const published of [undefined, { keys: file.keys }]) {
+      expect(isRefused(text, published)).toBe(false);
+      for (let bit = 0; bit < 8 * Buffer.byteLength(text); bit++)
+        expect(isRefused(flipBit(text, bit), published), `bit ${bit} of ${text}`).toBe(true);
     }
-    expect(complaint(parsed, { keys }), changed).not.toBe('no complaint');
   }
 });
 
-test('a root that another key has signed, or that is anchored elsewhere, is refused', () => {
+function hashOf({ record }: ExportedChain['entries'][number]): string {
+  return recordHash(canonicalJson(record)).toString('hex');
+}
+
+test('a root that another key has signed is refused', () => {
   const { keys: others } = makeExport(1);
   const file = makeExport(3);
   expect(complaint(file, { keys: others })).toBe('the signature of the root is wrong');
   expect(complaint(file, { keys: [] })).toMatch(/^the key the-key, .* is not published$/);
-  const anchors = [{ root: '2', txHash: '0x1' }];
-  expect(complaint(file, { keys: file.keys, anchors })).toBe('the root is published with another anchor');
+  // An error page in the place of the published keys.
+  for (const published of [{}, { status: 404 }]) expect(complaint(file, published)).toMatch(/is not published$/);
+  expect(complaint(forged(file, { keys: others }))).toBe('the signature of the root is wrong');
+});
+
+test('a root that is anchored elsewhere, or whose number is anchored with another root, is refused', () => {
+  const file = makeExport(3);
+  const { keys } = file;
+  const anchor = { root: '2', ...file.seal?.anchor, data: `${file.seal?.root.root}${'0'.repeat(64)}` };
+  expect(complaint(file, { keys, anchors: [anchor] })).toBe('no complaint');
+  const others = [{ txHash: '0x1' }, { data: '00'.repeat(64) }];
+  for (const other of others)
+    expect(complaint(file, { keys, anchors: [{ ...anchor, ...other }] })).toBe(
+      'the root is published with another anchor',
+    );
+});
+
+test('a forged path, place or chain of another account is refused', () => {
+  const file = makeExport(3);
+  const seal = file.seal as NonNullable<typeof file.seal>;
+  const path = 'the path leads to another root than the signed one';
+  const ofOther = forged(file, { account: 'PA-00000009' });
+  expect(complaint(ofOther)).toBe('a record is of another account');
+  // Nor is it believed when no record says whose it is.
+  const hidden = ofOther.entries.map((entry) => ({ hash: hashOf(entry), head: entry.head }));
+  expect(complaint({ ...ofOther, entries: hidden })).toBe(path);
+  for (const changed of [
+    { path: seal.path.toReversed() },
+    { path: seal.path.slice(1) },
+    { path: [...seal.path, '00'.repeat(32)] },
+    { place: '0' },
+    { salt: '00'.repeat(32) },
+  ])
+    expect(complaint(forged(file, { seal: { ...seal, ...changed } }))).toBe(path);
+  const signed = { ...seal, root: { ...seal.root, at: '2020-01-01T00:00:00.000Z' } };
+  expect(complaint(forged(file, { seal: signed }))).toBe('the signature of the root is wrong');
 });
 
 test('the end of a chain that no root covers is verified for its order only', () => {
   const file = makeExport(3);
-  expect(verifyDecisions({ ...file, seal: null })).toMatchObject({ from: 1, to: 3, sealedTo: 0 });
-  const proof = { ...file, previous: { seq: '1', head: file.entries[0]?.head }, entries: file.entries.slice(1) };
+  expect(verifyDecisions(forged(file, { seal: null }))).toMatchObject({ from: 1, to: 3, sealedTo: 0 });
+  expect(complaint(forged(file, { seal: null, account: 'PA-00000009' }))).toBe('a record is of another account');
+  const previous = { seq: '1', head: file.entries[0]?.head as string };
+  const proof = { ...forged(file, { previous }), entries: file.entries.slice(1) };
   expect(verifyDecisions(proof)).toMatchObject({ from: 2, to: 3, sealedTo: 3 });
+});
+
+describe('the script', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'decisions-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  async function run(text: string, ...words: string[]): Promise<string> {
+    const path = join(folder, 'decisions.json');
+    await writeFile(path, text);
+    const ran = promisify(execFile)(process.execPath, [fileURLToPath(decisionsScript), path, ...words]);
+    return ran.then(
+      ({ stdout }) => stdout,
+      ({ code, stdout }: { code: number; stdout: string }) => `${code}: ${stdout}`,
+    );
+  }
+
+  const file = makeExport(3);
+  const text = JSON.stringify(file);
+
+  test('says what is shown, what is covered, and whose keys were believed', async () => {
+    expect(await run(text)).toBe(
+      'Verified: records 1 to 3 of PA-00000001 are complete and unchanged. Root 2, signed at 2026-01-15T10:17:00.000Z, covers them up to 3, by the keys in the file.\n',
+    );
+    const entries = file.entries.map((entry, index) =>
+      index === 0 ? { hash: hashOf(entry), head: entry.head } : entry,
+    );
+    const hidden = { ...file, entries };
+    expect(await run(JSON.stringify(hidden))).toContain('unchanged, 1 of them only as hashes. Root 2');
+    const open = JSON.stringify(forged(file, { seal: null }));
+    expect(await run(open)).toMatch(/unchanged\. No signed root covers them yet\.\n$/);
+  });
+
+  test('reads a file with blanks and line breaks, and none in which something stands twice', async () => {
+    expect(await run(JSON.stringify(file, null, 2))).toMatch(/^Verified: /);
+    for (const twice of [text.replace('"amount":', '"amount":"1000","amount":'), text.replace('{', '{"seal":null,')])
+      expect(await run(twice)).toMatch(/^1: Not verified: .* names something twice/);
+    expect(await run(text.replace('día', 'd\\u00eda'))).toMatch(/^1: Not verified: .* is not as the service wrote it/);
+  });
+
+  test('refuses what is no such file, and an unfinished command', async () => {
+    for (const other of ['', 'null', '[]', '{}', '7', '{"entries":[null],"checksum":""}'])
+      expect(await run(other), other).toMatch(/^1: Not verified: /);
+    for (const words of [['--rpc'], ['--rpc', ''], ['--unknown']])
+      expect(await run(text, ...words), words.join()).toMatch(/^1: Not verified: /);
+  });
 });

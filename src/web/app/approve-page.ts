@@ -1,3 +1,4 @@
+import { findSuccessor } from '../../accounts/keys/key-tree.ts';
 import { type Approval, selectApprovals } from '../../policies/approvals/approval.ts';
 import { approve, type DecideParts, type Decision, deny, findOwnApproval } from '../../policies/approvals/decide.ts';
 import { approvalErrors } from '../../policies/approvals/errors.ts';
@@ -6,9 +7,10 @@ import { type BudgetEffect, type KeptFact, sayTerms } from '../../policies/appro
 import { dateTimeText, timeOfDay } from '../format.ts';
 import { type Html, html } from '../html.ts';
 import type { PageContext } from '../layout.ts';
+import type { KeyPageParts } from './keys/key-parts.ts';
 import type { OwnerPage, Shell, Visit } from './shell.ts';
 
-export interface ApprovePageParts extends DecideParts {
+export interface ApprovePageParts extends DecideParts, Pick<KeyPageParts, 'clock' | 'idleMs'> {
   readonly context: () => PageContext;
 }
 
@@ -39,7 +41,15 @@ ${(ended ?? []).length > 0 && html`<h2>Decided</h2>${lines(ended ?? [], base)}`}
     return approval;
   }
 
-  shell.page('/approve/:id', async (visit) => approvalPage(await find(visit), visit, context()));
+  async function approvalPage(visit: Visit, notice?: string): Promise<OwnerPage> {
+    const approval = await find(visit);
+    const { accountId, keyId: id } = approval;
+    const { db, clock, idleMs } = parts;
+    const key = await findSuccessor(db, { accountId, id, clock, idleMs });
+    return describeApproval(approval, visit, { context: context(), key, notice });
+  }
+
+  shell.page('/approve/:id', (visit) => approvalPage(visit));
 
   shell.form(
     '/approve/:id',
@@ -49,7 +59,7 @@ ${(ended ?? []).length > 0 && html`<h2>Decided</h2>${lines(ended ?? [], base)}`}
       if (decision.decision === 'not_proved') return `/app/confirm?next=/approve/${id}`;
       const notice = explain(decision);
       if (notice === undefined) return `/approve/${id}`;
-      return { ...approvalPage(await find(visit), visit, context(), notice), status: 409 };
+      return { ...(await approvalPage(visit, notice)), status: 409 };
     },
     { proof: true },
   );
@@ -89,7 +99,14 @@ function lines(approvals: readonly Approval[], base: string): Html | undefined {
   )}</ul>`;
 }
 
-function approvalPage(approval: Approval, visit: Visit, context: PageContext, notice?: string): OwnerPage {
+interface Shown {
+  readonly context: PageContext;
+  /** The id of the key that has the place of the one that asked. Undefined when it has ended. */
+  readonly key: string | undefined;
+  readonly notice: string | undefined;
+}
+
+function describeApproval(approval: Approval, visit: Visit, { context, key, notice }: Shown): OwnerPage {
   const { status, shown, note, keyId, keyName } = approval;
   const { terms, rule, budgets } = shown;
   const { base } = context;
@@ -102,7 +119,7 @@ ${status !== 'pending' && html`<p class="lead">${ending(approval)}</p>`}
 <dl class="terms">${terms.to !== null && fact({ label: labelOfPayee(terms.operation), text: terms.to })}${terms.facts.map(fact)}</dl>
 <h2>Why you are asked</h2>
 <dl class="terms">${fact({ label: 'Asked by', text: keyName ?? keyId })}${rule !== null && fact({ label: 'Rule', text: `Rule ${rule.index + 1} of ${whose} asks you first` })}${budgets.map(budgetFact)}</dl>
-<p class="hint"><a href="${base}/app/keys/${keyId}">See the policy of this key</a></p>
+${key !== undefined && html`<p class="hint"><a href="${base}/app/keys/${key}">See the policy of this key</a></p>`}
 ${note !== null && html`<figure class="said"><figcaption>The agent’s own words, which nobody has checked</figcaption><blockquote>${note}</blockquote></figure>`}
 ${status === 'pending' && decisionForms(approval, visit, base)}`;
   return { title: 'Approval', place: '/app/approvals', body };

@@ -126,6 +126,7 @@ async function orAgain(
 
 const said: Readonly<Record<string, string>> = {
   wrong_password: 'There is no account with this email and password.',
+  second_factor_required: 'Enter the code.',
   wrong_second_factor: 'This code is wrong, or was used before. Each code works once.',
   passkey_refused: 'The passkey was not accepted. Try again, or sign in with your password.',
 };

@@ -116,12 +116,12 @@ describe('signing in on the pages', () => {
     const stranger = await secured();
     const browser = openOwnerBrowser(service.url);
     await browser.signIn(owner);
-    for (const otp of ['000000', '', stranger.app.code(), stranger.app.recoveryCodes[0] ?? '', app.used]) {
+    for (const otp of ['000000', stranger.app.code(), stranger.app.recoveryCodes[0] ?? '', app.used]) {
       const page = await browser.submit(second, { otp });
       expect([page.status, page.text.includes('This code is wrong')], otp).toEqual([401, true]);
       expect(await isSignedIn(browser)).toBe(false);
     }
-    expect((await actionsOf(owner)).filter((action) => action === 'second_factor.failed')).toHaveLength(5);
+    expect((await actionsOf(owner)).filter((action) => action === 'second_factor.failed')).toHaveLength(4);
   });
 
   it('finishes only in the browser that began it, with the password that it began with', async () => {
@@ -212,6 +212,20 @@ describe('guessing codes', () => {
     const page = await browser.submit(second, { otp: app.code(1) });
     expect([page.status, page.text.includes('too many wrong codes')]).toEqual([429, true]);
     expect((await subjectsOf(owner)).filter((subject) => subject === 'Wrong codes for your account')).toHaveLength(2);
+  });
+
+  it('does not begin with an empty field', async () => {
+    const { owner, app } = await secured();
+    const browser = openOwnerBrowser(service.url);
+    await browser.signIn(owner);
+    for (const otp of ['', ' ', '- -', '', '', '']) {
+      const page = await browser.submit(second, { otp });
+      expect([page.status, page.text.includes('Enter the code.')], otp).toEqual([401, true]);
+      expect(page.text).toContain('One more step');
+    }
+    expect(await actionsOf(owner)).not.toContain('second_factor.failed');
+    expect((await browser.submit(second, { otp: app.code() })).status).toBe(303);
+    expect(await isSignedIn(browser)).toBe(true);
   });
 
   it('ends after thirty on a day', async () => {

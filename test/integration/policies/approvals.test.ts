@@ -141,6 +141,31 @@ describe('a payment that a rule asks about', () => {
     expect(await ask()).not.toBe(id);
   });
 
+  test('leads to the key that has the place of the one that asked, and to none once that is revoked', async () => {
+    const id = await ask();
+    await browser.get(`/approve/${id}`);
+    expect((await browser.submit(`/approve/${id}/deny`)).status).toBe(303);
+    const linkIn = (text: string) => /href="(\/app\/keys\/[^"]+)">See the policy of this key/.exec(text)?.[1];
+    const link = async () => linkIn((await browser.get(`/approve/${id}`)).text);
+    expect(await link()).toBe(`/app/keys/${agent.id}`);
+    const rotate = async (key: string, overlapSeconds: number) => {
+      const reply = await client.post(`/account/keys/${key}/rotate`, { overlapSeconds }, owner.key);
+      expect(reply, JSON.stringify(reply.body)).toMatchObject({ status: 201 });
+      return reply.body.id;
+    };
+    // The old key still works, and has given its place to the new one.
+    const second = await rotate(agent.id, 3600);
+    expect(await link()).toBe(`/app/keys/${second}`);
+    const third = await rotate(second, 0);
+    expect(await link()).toBe(`/app/keys/${third}`);
+    expect((await browser.get(`/app/keys/${third}`)).status).toBe(200);
+    const revoke = (key: string) => client.request('DELETE', `/account/keys/${key}`, { key: owner.key });
+    expect((await revoke(third)).status).toBe(200);
+    await revoke(agent.id);
+    expect(await link()).toBeUndefined();
+    expect((await browser.get(`/approve/${id}`)).text).toContain('Denied');
+  });
+
   test('is told to webhooks, the audit log and the mailbox of the owner', async () => {
     const hook = await client.post(
       '/webhooks',

@@ -200,6 +200,19 @@ test('refused payments are recorded later, together for each reason', async () =
   expect((await listOf(key, '&outcome=ask')).map(({ code }: { code: string }) => code)).toEqual(['approval_required']);
 });
 
+test('a payment that a policy asks about is recorded, also when the owner has too many questions', async () => {
+  const key = await createKey(client, owner.key);
+  await setPolicy(key, { rules: [{ effect: 'ask' }] });
+  const answers: unknown[] = [];
+  for (let asked = 1; asked <= 22; asked++) answers.push((await transfer(asked / 10, key.apiKey)).status);
+  expect([answers[0], ...answers.slice(-2)]).toEqual([202, 409, 409]);
+  const decisions = await until('all questions', async () => {
+    const found = await listOf(key);
+    return found.reduce((sum: number, one: { count: number }) => sum + one.count, 0) >= 22 && found;
+  });
+  for (const one of decisions) expect(one).toMatchObject({ outcome: 'ask', code: 'approval_required', posting: null });
+});
+
 test('a replay, a simulation and a payment that the balance does not cover leave no record', async () => {
   const key = await createKey(client, owner.key);
   await setPolicy(key, { rules: [{ effect: 'allow' }] });

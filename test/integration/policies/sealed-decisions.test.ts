@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Client, TestAccount } from '../../support/client.ts';
-import { decisionsScript, verifyDecisions } from '../../support/decisions.ts';
+import { decisionsScript, forged, verifyDecisions } from '../../support/decisions.ts';
 import { createKey, type TestKey } from '../../support/key-tree.ts';
 import { runCommand } from '../../support/process.ts';
 import { startService, useService } from '../../support/service.ts';
@@ -111,8 +111,10 @@ test('a signed root covers every decision, and its anchor is on the chain', { ti
   const { rpcUrl } = chains.find(({ id }: { id: string }) => id === 'MATIC');
   const verified = await runScript([whole, well], '--rpc', rpcUrl);
   expect(verified).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Verified: records 1 to 2 of PA-/) });
-  const forged = { ...whole, seal: { ...whole.seal, anchor: { ...whole.seal.anchor, txHash: `0x${'1'.repeat(64)}` } } };
-  expect(await runScript([forged], '--rpc', rpcUrl)).toMatchObject({
+  const elsewhere = { ...whole.seal.anchor, txHash: `0x${'1'.repeat(64)}` };
+  expect(
+    await runScript([forged(whole, { seal: { ...whole.seal, anchor: elsewhere } })], '--rpc', rpcUrl),
+  ).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('does not know the transaction'),
   });
