@@ -97,8 +97,8 @@ CREATE TABLE decision_anchors (
   finished_at  timestamptz,
   CHECK ((tx_hash IS NULL) = (block_number IS NULL))
 );
--- One at a time on a chain, so that one that stands still costs one transaction, and does not keep another from being used.
-CREATE UNIQUE INDEX decision_anchors_open ON decision_anchors (chain) WHERE finished_at IS NULL;
+-- One at a time, so that a chain that stands still costs one transaction.
+CREATE UNIQUE INDEX decision_anchors_open ON decision_anchors ((true)) WHERE finished_at IS NULL;
 CREATE UNIQUE INDEX decision_anchors_by_root ON decision_anchors (root) WHERE tx_hash IS NOT NULL;
 CREATE TRIGGER decision_anchors_guard BEFORE INSERT OR UPDATE ON decision_anchors
   FOR EACH ROW EXECUTE FUNCTION guard_saga('decision_anchor');

@@ -511,6 +511,10 @@ ALTER TABLE decisions_waiting DROP COLUMN body, DROP COLUMN remaining,
   ADD COLUMN form text NOT NULL;
 ALTER TABLE decision_heads SET (fillfactor = 50);
 
+-- One anchor at a time on a chain, so that one that stands still costs one transaction, and does not keep another from being used.
+DROP INDEX decision_anchors_open;
+CREATE UNIQUE INDEX decision_anchors_open ON decision_anchors (chain) WHERE finished_at IS NULL;
+
 -- The canonical text of every waiting record, without its number. Budgets have six decimals. OFFSET 0 has rows looked up by their keys,
 -- whatever the planner knows of the tables; so in the functions below.
 CREATE VIEW written_decisions AS
@@ -585,11 +589,12 @@ BEGIN
   SELECT coalesce(max(h.seq - h.sealed_seq), 0) INTO longest FROM public.decision_heads h WHERE h.account_id = ANY (grown);
 END $$;
 
--- As in 030, but looked up by their keys.
+-- As in 030, but looked up by their keys, and by the only index that has both columns of a pair first.
 CREATE OR REPLACE FUNCTION guard_waiting_decisions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM gone g WHERE NOT EXISTS (
-    SELECT FROM public.policy_decisions d WHERE d.account_id = g.account_id AND d.id = g.id OFFSET 0))
+    SELECT FROM public.policy_decisions d
+     WHERE (d.account_id, d.id) >= (g.account_id, g.id) AND (d.account_id, d.id) <= (g.account_id, g.id) OFFSET 0))
   THEN
     RAISE EXCEPTION 'decision records are never removed before they are chained' USING ERRCODE = 'check_violation';
   END IF;
