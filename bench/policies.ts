@@ -1,9 +1,10 @@
-import { type Database, openDatabase } from '../src/kernel/db/database.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Database, onlyRow, openDatabase } from '../src/kernel/db/database.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
 import { assetCode } from '../src/ledger/account-id.ts';
 import { verifyLedger } from '../src/ledger/verify.ts';
 import { load, type Server, startServer } from './http.ts';
-import { inTurns, type Measured } from './measure.ts';
+import { inTurns, type Measured, middle } from './measure.ts';
 import { createPeople, type Person } from './people.ts';
 import { measurePostingFunction } from './posting-function.ts';
 
@@ -16,11 +17,17 @@ export interface PolicyOptions {
   readonly say: (line: string) => void;
 }
 
+export interface PolicyFigures {
+  readonly measured: Record<string, Measured>;
+  /** Records of decisions that are chained per second when nobody pays. While payments wait, only one batch a second is. */
+  readonly chainedPerSecond: number;
+}
+
 /** Transfers of people without policies, and of people whose keys are on the third level, with four budgets and twenty rules. */
 export async function measurePolicies(
   createDatabase: (name: string) => Promise<string>,
   { seconds, repeats, say }: PolicyOptions,
-): Promise<Record<string, Measured>> {
+): Promise<PolicyFigures> {
   say('Preparing …');
   const url = await createDatabase('policies');
   const db = openDatabase({ url, poolSize: 3, logger: quiet });
@@ -30,8 +37,13 @@ export async function measurePolicies(
   const budgetsOf = await givePolicies(db, bound);
   const server: Server = await startServer(url);
   try {
-    const pay = (people: readonly Person[], connections: number) =>
-      load(server, { connections, seconds, path: '/api/agent/transfer', people });
+    const pay = async (people: readonly Person[], connections: number) => {
+      const paid = await load(server, { connections, seconds, path: '/api/agent/transfer', people });
+      // What is chained later is not to slow down what is measured next.
+      rates.push(await drain(db));
+      return paid;
+    };
+    const rates: number[] = [];
     await load(server, {
       connections: 64,
       seconds: 0,
@@ -56,11 +68,21 @@ export async function measurePolicies(
     );
     const { problems } = await verifyLedger(db);
     if (problems.length > 0) throw new Error(`the measured ledger is not sound: ${problems.join(' ')}`);
-    return measured;
+    return { measured, chainedPerSecond: Math.round(middle(rates.filter((rate) => rate > 0))) };
   } finally {
     await server.stop();
     await db.close();
   }
+}
+
+/** Waits until every record is chained. Returns how many were per second, 0 when hardly any waited. */
+async function drain(db: Database): Promise<number> {
+  const waiting = async () =>
+    Number(onlyRow(await db.query<{ count: bigint }>('SELECT count(*) FROM decisions_waiting')).count);
+  const before = await waiting();
+  const since = performance.now();
+  while ((await waiting()) > 0) await sleep(100);
+  return before < 1_000 ? 0 : (before / (performance.now() - since)) * 1_000;
 }
 
 /** None of them is ever reached, and the last rule of each allows the transfer. */

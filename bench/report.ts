@@ -6,6 +6,7 @@ import type { IdleFigures } from './idle.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import { describeMeasured, type Measured } from './measure.ts';
 import type { NanoFigures } from './nano.ts';
+import type { PolicyFigures } from './policies.ts';
 import type { ReserveFigures } from './reserves.ts';
 import type { SearchFigures } from './search.ts';
 import type { StatementFigures } from './statement.ts';
@@ -179,7 +180,7 @@ export function printSearch({ quick, hostile, slow, before, after, openAtShop }:
   ]);
 }
 
-export function printPolicies(measured: Named): void {
+export function printPolicies({ measured, chainedPerSecond }: PolicyFigures): void {
   const [freeFunction, boundFunction, free, bound] = Object.values(measured).map((one) => one.transfersPerSecond);
   const ratio = (one = Number.NaN, other = Number.NaN) => (one / other).toFixed(2);
   const lines = [
@@ -187,6 +188,7 @@ export function printPolicies(measured: Named): void {
     '',
     `${'posting function, with four budgets ÷ without'.padEnd(64)} ${ratio(boundFunction, freeFunction)}`,
     `${'HTTP, with policies ÷ without (goal 0.75)'.padEnd(64)} ${ratio(bound, free)}`,
+    `${'records chained when nobody pays'.padEnd(64)} ${chainedPerSecond.toLocaleString('en')}/s`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

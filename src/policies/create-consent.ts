@@ -94,8 +94,8 @@ export function createConsent(parts: ConsentParts): ExplainedConsent {
       if (currency !== amount.asset) return undefined;
       spends.push({ budget: id, amount: amount.atomic });
     }
-    const { rule } = judged;
-    return { stamp: chain.stamp, spends, ...allowedBy(refusals, { caller, payment, chain, rule }) };
+    const decision = allowedBy(refusals, { caller, payment, chain }, judged.rule);
+    return decision === undefined ? { stamp: chain.stamp, spends } : { stamp: chain.stamp, spends, decision };
   }
 
   /** With facts and rates, or refused. */
@@ -108,8 +108,8 @@ export function createConsent(parts: ConsentParts): ExplainedConsent {
     }
     const spends = await spendsOf(chain, payment);
     if (verdict.outcome === 'ask') throw await askOrRefuse(chain, caller, payment, { spends, verdict });
-    const { rule } = verdict;
-    return { stamp: chain.stamp, spends, ...allowedBy(refusals, { caller, payment, chain, rule }) };
+    const decision = allowedBy(refusals, { caller, payment, chain }, verdict.rule);
+    return { stamp: chain.stamp, spends, ...(decision && { decision }) };
   }
 
   /** With the newest policies, for a request that asks the owner or that the owner has approved. */
@@ -137,10 +137,8 @@ export function createConsent(parts: ConsentParts): ExplainedConsent {
       spends,
       budgets,
     });
-    return {
-      ...authority,
-      ...allowedBy(refusals, { caller, payment, chain, rule, approval: approval.id ?? null }),
-    };
+    const decision = allowedBy(refusals, { caller, payment, chain }, rule, approval.id);
+    return { ...authority, ...(decision && { decision }) };
   }
 
   /** A budget that denies beats a rule that asks. */

@@ -1,8 +1,8 @@
 import { onlyRow, type Transaction } from '../../kernel/db/database.ts';
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
 
-/** Bounds one commit, which takes about a tenth of a second. */
-const recordsPerCommit = 1_000;
+/** Bounds one commit, which takes about 50 milliseconds. */
+const recordsPerCommit = 500;
 /** The proof of a record contains the hashes of those that follow it under the same root. */
 const mostUnsealed = 5_000;
 

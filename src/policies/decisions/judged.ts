@@ -90,11 +90,13 @@ function nameOf(counterparty: Counterparty | undefined): string | null | undefin
 /** The decision to allow a payment, for its posting. Undefined where no key of the chain has a policy. */
 export function allowedBy(
   refusals: RefusalBook,
-  { rule, approval = null, ...judged }: Judged & { readonly rule: RuleAt | null; readonly approval?: string | null },
-): { readonly decision: Decision } | undefined {
+  judged: Judged,
+  rule: RuleAt | null,
+  approval: string | null = null,
+): Decision | undefined {
   const { chain, payment } = judged;
   if (chain.policies.length === 0) return undefined;
-  const decision: Decision = {
+  return {
     payee: payeeOf(payment),
     form({ decisionId, id, spends }) {
       const { budgets } = writtenOf(chain);
@@ -111,7 +113,6 @@ export function allowedBy(
     },
     refused: (problem, exceeded) => void refusedBy(refusals, judged, problem, exceeded),
   };
-  return { decision };
 }
 
 function beginningOf(budgets: ReadonlyMap<bigint, string>, budget: bigint): string {
