@@ -35,7 +35,7 @@ export async function measurePolicies(
   const free = everybody.slice(0, peopleCount / 2);
   const bound = everybody.slice(peopleCount / 2);
   const budgetsOf = await givePolicies(db, bound);
-  const server: Server = await startServer(url);
+  const server: Server = await startServer(url, { BENCH_ROOTS: 'hourly' });
   try {
     const pay = async (people: readonly Person[], connections: number) => {
       const paid = await load(server, { connections, seconds, path: '/api/agent/transfer', people });

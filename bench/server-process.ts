@@ -1,12 +1,20 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { settingsOf } from '../src/app/listed-feature.ts';
 import { runPaywright } from '../src/app/main.ts';
 import { readSettings } from '../src/app/read-settings.ts';
 import { createLogger } from '../src/kernel/log/logger.ts';
+import { decisions } from '../src/policies/decisions/feature.ts';
 
+const config = readSettings(process.env);
+// The sandbox signs roots over decisions every minute, and live mode every hour.
+if (process.env['BENCH_ROOTS'] === 'hourly') {
+  const live = { ...settingsOf(config, decisions), sealAt: '17 * * * *' };
+  (config.settings as Map<string, unknown>).set(decisions.name, live);
+}
 const running = await runPaywright({
-  config: readSettings(process.env),
+  config,
   logger: createLogger('warn'),
   roles: { serve: true, work: true },
   say: () => {},

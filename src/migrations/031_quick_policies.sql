@@ -171,13 +171,13 @@ DECLARE
   first_entry integer;
   stamped bigint[];
   stale integer[];
-  -- Of each budget: where its row is, its current bucket and when that ends, its limit, what was spent of it, and what this batch spends.
+  -- Of each budget: where its row is, its current bucket and when that ends, its limit, and what remained of it and remains.
   budget_rows tid[];
   currents bigint[];
   untils timestamptz[];
   limits numeric[];
-  used numeric[];
-  taken numeric[];
+  had numeric[];
+  has numeric[];
   -- Of each spend: what it leaves of its budget. Null where nothing was posted.
   lefts numeric[] := array_fill(NULL::numeric, ARRAY[coalesce(cardinality(spend_postings), 0)]);
   now_at timestamptz;
@@ -249,8 +249,8 @@ BEGIN
       ORDER BY s.account_id FOR NO KEY UPDATE;
   END IF;
   IF budgets IS NOT NULL THEN
-    SELECT array_agg(c.ctid), array_agg(c.bucket), array_agg(c.bucket_until), array_agg(c.most), array_agg(c.spent), array_agg(0::numeric)
-      INTO budget_rows, currents, untils, limits, used, taken
+    SELECT array_agg(c.ctid), array_agg(c.bucket), array_agg(c.bucket_until), array_agg(c.most), array_agg(c.most - c.spent)
+      INTO budget_rows, currents, untils, limits, has
       FROM (SELECT c.ctid, c.* FROM ledger.budget_counts c WHERE c.budget = ANY (budgets) ORDER BY c.budget) c;
     IF cardinality(limits) IS DISTINCT FROM cardinality(budgets) THEN RAISE EXCEPTION 'a budget does not exist'; END IF;
     -- Mostly their buckets have not ended since the last payment.
@@ -263,10 +263,11 @@ BEGIN
        WHERE q.until IS NULL OR q.until <= now_at
     LOOP
       currents[item.n] := item.bucket_now;
-      used[item.n] := item.spent_now;
+      has[item.n] := limits[item.n] - item.spent_now;
       untils[item.n] := item.until;
       ended := ended || item.n::integer;
     END LOOP;
+    had := has;
   END IF;
   some_revoked := cardinality(revoked) > 0;
   some_frozen := cardinality(frozen) > 0;
@@ -304,7 +305,7 @@ BEGIN
     first_spend := spend;
     WHILE spend_postings[spend] = i LOOP
       place := spend_places[spend];
-      IF used[place] + spend_amounts[spend] > limits[place] AND denied IS NULL THEN denied := 'B'; END IF;
+      IF spend_amounts[spend] > has[place] AND denied IS NULL THEN denied := 'B'; END IF;
       spend := spend + 1;
     END LOOP;
     IF verdict IS NOT NULL THEN
@@ -370,16 +371,14 @@ BEGIN
     IF verdict = 'P' THEN
       FOR taking IN first_spend .. spend - 1 LOOP
         place := spend_places[taking];
-        used[place] := used[place] + spend_amounts[taking];
-        taken[place] := taken[place] + spend_amounts[taking];
-        lefts[taking] := limits[place] - used[place];
+        has[place] := has[place] - spend_amounts[taking];
+        lefts[taking] := has[place];
       END LOOP;
     ELSIF verdict = 'B' THEN
       earlier := coalesce(earlier, '[]') || jsonb_build_object('place', i, 'exceeded', ARRAY(
         SELECT ledger.describe_exceeded(budgets[spend_places[s]], currents[spend_places[s]],
-            limits[spend_places[s]] - used[spend_places[s]], taken[spend_places[s]])
-          FROM generate_series(first_spend, spend - 1) s
-         WHERE used[spend_places[s]] + spend_amounts[s] > limits[spend_places[s]] ORDER BY s));
+            has[spend_places[s]], had[spend_places[s]] - has[spend_places[s]])
+          FROM generate_series(first_spend, spend - 1) s WHERE spend_amounts[s] > has[spend_places[s]] ORDER BY s));
     END IF;
   END LOOP;
 
@@ -448,20 +447,21 @@ BEGIN
                            WHERE u.no >= t.bucket - 60 AND u.no < t.bucket)
         FROM (SELECT budgets[e.n] AS id, currents[e.n] AS bucket, c.bucket AS last, c.in_bucket AS in_last
                 FROM unnest(ended) e (n) JOIN ledger.budget_counts c ON c.ctid = budget_rows[e.n]
-               WHERE taken[e.n] > 0 AND c.bucket < currents[e.n]) t
+               WHERE has[e.n] < had[e.n] AND c.bucket < currents[e.n]) t
        WHERE b.id = t.id AND b.span = 'rolling';
     END IF;
     UPDATE ledger.budget_counts c
-       SET spent = t.spent, in_bucket = t.taken + CASE WHEN c.bucket = t.bucket THEN c.in_bucket ELSE 0 END, bucket = t.bucket,
-           bucket_until = t.until
-      FROM unnest(budget_rows, currents, untils, used, taken) t (row, bucket, until, spent, taken) WHERE c.ctid = t.row AND t.taken > 0;
+       SET spent = t.most - t.has, in_bucket = t.had - t.has + CASE WHEN c.bucket = t.bucket THEN c.in_bucket ELSE 0 END,
+           bucket = t.bucket, bucket_until = t.until
+      FROM unnest(budget_rows, currents, untils, limits, had, has) t (row, bucket, until, most, had, has)
+     WHERE c.ctid = t.row AND t.has < t.had;
     GET DIAGNOSTICS updated = ROW_COUNT;
-    IF updated <> (SELECT count(*) FROM unnest(taken) t WHERE t > 0) THEN
+    IF updated <> (SELECT count(*) FROM unnest(had, has) t (had, has) WHERE t.has < t.had) THEN
       RAISE EXCEPTION 'only % of the budgets were written', updated;
     END IF;
     FOR i IN 1 .. cardinality(budgets) LOOP
-      IF taken[i] > 0 AND used[i] * 2 >= limits[i] THEN
-        PERFORM ledger.tell_thresholds(b.id, currents[i], used[i], o.told_now, first_at)
+      IF has[i] * 2 <= limits[i] AND has[i] < had[i] THEN
+        PERFORM ledger.tell_thresholds(b.id, currents[i], limits[i] - has[i], o.told_now, first_at)
            FROM ledger.budget_windows b
           CROSS JOIN LATERAL ledger.open_buckets(b.span, b.time_zone, b.seconds, b.nos, b.sums, b.spent, b.told, now_at) o
           WHERE b.id = budgets[i] AND o.told_now < 7;

@@ -47,8 +47,9 @@ const anchorJob = defineJob({ name: 'anchor-decisions', payload: z.unknown(), ma
 /** The service takes it over from there. */
 const anchorDelayMs = 3_000;
 
-/** Nobody waits for the chain, so while payments wait it takes one batch of records at a time. */
 const chainEveryMs = 1_000;
+/** Nobody waits for the chain, so while payments wait it takes one batch of records at a time. */
+const chainWhileBusyMs = 2_000;
 
 /** Every hour, between two snapshots of the reserves. In the sandbox every minute, because people want to see what they have just done. */
 const hourly = { sealAt: '17 * * * *', everySeconds: 3_600, fromSeconds: 17 * 60 };
@@ -130,7 +131,7 @@ export const decisions: Feature<{
       run: async () => {
         const { hasMore, isLong } = await db.transaction(chainWaiting);
         if (isLong) await sealRoot({ db, secrets });
-        if (ledger.isBusy) return chainEveryMs;
+        if (ledger.isBusy) return chainWhileBusyMs;
         return hasMore ? 0 : 'rest';
       },
     }),
