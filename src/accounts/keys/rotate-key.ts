@@ -11,6 +11,7 @@ import { issueKey, requireScopes } from './make-key.ts';
 import { isAbove, isRoot, type PlacedKey, requireUnfrozen, speaksForOwner } from './place.ts';
 import { revokeKey } from './revoke-keys.ts';
 import type { IssuedKey, ListedKey } from './shown-key.ts';
+import { renewStamp } from './stamp.ts';
 
 interface KeyRotation {
   readonly caller: Caller;
@@ -47,6 +48,7 @@ export async function rotateKey(tx: Transaction, parts: AccountParts, rotation: 
   });
   const from = [old.id, ...(old.rotatedTo === null ? [] : [old.rotatedTo])];
   await onKeyRotated(tx, { accountId, from, to: key.id });
+  await renewStamp(tx, accountId);
   const oldEndsAt = await endAfterOverlap(tx, old.id, key.id, new Date(clock.now() + overlapSeconds * 1_000));
   const details = { key: old.id, to: key.id, endsAt: oldEndsAt.toISOString() };
   await recordAudit(tx, { accountId, action: 'key.rotated', by, details });

@@ -75,7 +75,7 @@ function expectUnbroken(steps: readonly (readonly [bigint, bigint])[], from: big
 
 const spentOf = async (name: string): Promise<bigint> =>
   BigInt(
-    (await db.query<{ spent: string }>('SELECT spent::text FROM ledger.budgets WHERE name = $1', [name])).rows[0]
+    (await db.query<{ spent: string }>('SELECT spent::text FROM ledger.budget_windows WHERE name = $1', [name])).rows[0]
       ?.spent ?? -1,
   );
 
@@ -124,11 +124,10 @@ test('a window that has passed, and a limit that was lowered and raised, are see
   expect(await last()).toEqual({ rolling: '6', daily: '96' });
   // A minute and a day later.
   await db.query(
-    "UPDATE ledger.budgets SET bucket_until = NULL, nos = ARRAY(SELECT no - 62 FROM unnest(nos) no) WHERE name = 'rolling'",
+    `UPDATE ledger.budget_counts c SET bucket_until = NULL, bucket = c.bucket - CASE b.name WHEN 'rolling' THEN 62 ELSE 1 END
+       FROM ledger.budgets b WHERE b.id = c.budget`,
   );
-  await db.query(
-    "UPDATE ledger.budgets SET bucket_until = NULL, nos = ARRAY(SELECT no - 1 FROM unnest(nos) no) WHERE name = 'daily'",
-  );
+  await db.query("UPDATE ledger.budgets SET nos = ARRAY(SELECT no - 62 FROM unnest(nos) no) WHERE name = 'rolling'");
   expect((await pay(key, 2)).status).toBe(200);
   expect(await last()).toEqual({ rolling: '10', daily: '100' });
   await setBudgets(key, { ...rolling, amount: 1 }, { id: 'daily', amount: 100, currency: 'USDC', window: 'day' });
