@@ -9,6 +9,7 @@ import type { Asset } from '../../../src/money/catalogue.ts';
 import { changeStamp, createBudget, readBudget } from '../../support/budgets.ts';
 import { useDatabase } from '../../support/database.ts';
 import { createOwners, deposit, fund, transfer } from '../../support/ledger.ts';
+import { until } from '../../support/until.ts';
 
 const { db } = useDatabase();
 const ledger = createLedger({ db, logger: createLogger('silent') });
@@ -41,7 +42,8 @@ it('payments in two currencies and returns take together what there is, by two i
   const once = await createBudget(db, ada, { most: 400n, name: 'once' });
   const rolling = await createBudget(db, ada, { most: 10_000n, name: 'rolling', span: 'rolling', seconds: 60 });
   const deadlocks = async () =>
-    (await db.query<{ n: bigint }>('SELECT deadlocks AS n FROM pg_stat_database WHERE datname = current_database()')).rows[0]?.n;
+    (await db.query<{ n: bigint }>('SELECT deadlocks AS n FROM pg_stat_database WHERE datname = current_database()'))
+      .rows[0]?.n;
   const dead = await deadlocks();
   const refused = new Map<string, number>();
   let spent = 0n;
@@ -78,15 +80,17 @@ it('payments in two currencies and returns take together what there is, by two i
       );
     }
     work.push(
-      db.transaction(async (tx) => {
-        await tx.query('SELECT ledger.lock_owner($1)', [ada.id]);
-        const next = await changeStamp(tx, ada.id);
-        limit = round % 2 === 0 ? 200n : 10_000n;
-        await tx.query('UPDATE ledger.budgets SET most = $2 WHERE id = $1', [rolling, limit]);
-        return next;
-      }).then((next) => {
-        stamp = next;
-      }),
+      db
+        .transaction(async (tx) => {
+          await tx.query('SELECT ledger.lock_owner($1)', [ada.id]);
+          const next = await changeStamp(tx, ada.id);
+          limit = round % 2 === 0 ? 200n : 10_000n;
+          await tx.query('UPDATE ledger.budgets SET most = $2 WHERE id = $1', [rolling, limit]);
+          return next;
+        })
+        .then((next) => {
+          stamp = next;
+        }),
     );
     await Promise.all(work);
   }
@@ -110,4 +114,23 @@ it('verifyLedger finds a window that was made to never end', async () => {
   await ledger.post(pay(10n, [budget]));
   await db.query(`UPDATE ledger.budget_counts SET bucket_until = 'infinity' WHERE budget = $1`, [budget]);
   expect((await verifyLedger(db)).problems).toContainEqual(expect.stringContaining(`Budget ${budget} `));
+});
+
+it('a posting that waits for a change of the stamp is judged again', async () => {
+  const budget = await createBudget(db, ada, { most: 100n, name: 'rotated' });
+  let outcome: Promise<{ outcome: string }> | undefined;
+  const next = await db.transaction(async (tx) => {
+    // As the rotation of a key with an overlap: without lockOwner (renewStamp).
+    const renewed = await changeStamp(tx, ada.id);
+    outcome = ledger.post(pay(10n, [budget]));
+    await until('the posting to wait', async () => {
+      const { rows } = await db.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rows.length > 0;
+    });
+    return renewed;
+  });
+  expect((await outcome)?.outcome).toBe('stale');
+  stamp = next;
 });
