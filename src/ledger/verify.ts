@@ -104,6 +104,13 @@ WITH chained AS (
     FROM ledger.budget_windows b LEFT JOIN (SELECT budget, sum(sum) AS sum FROM kept GROUP BY budget) k ON k.budget = b.id
    WHERE b.spent <> coalesce(k.sum, 0)
   UNION ALL
+  SELECT format('Budget %s allows %s, but its count allows %s.', b.id, b.most, coalesce(c.most::text, 'nothing'))
+    FROM ledger.budgets b LEFT JOIN ledger.budget_counts c ON c.budget = b.id WHERE c.most IS DISTINCT FROM b.most
+  UNION ALL
+  SELECT format('Budget %s keeps what was spent in bucket %s until %s.', b.id, c.bucket, c.bucket_until)
+    FROM ledger.budgets b JOIN ledger.budget_counts c ON c.budget = b.id
+   WHERE c.bucket_until > ledger.bucket_until(b.span, b.time_zone, b.seconds, c.bucket)
+  UNION ALL
   SELECT format('More of %s was given back than was spent.', s.spent_on)
     FROM ledger.spendings s
    CROSS JOIN LATERAL unnest(s.amounts) WITH ORDINALITY u (amount, n)

@@ -1,6 +1,9 @@
 -- Payments under policies cost the database less, and their records are chained by it.
 -- serves_from: 16
 
+-- What is copied here is not to change meanwhile.
+LOCK TABLE ledger.budgets, ledger.spendings, ledger.spending_returns, decisions_waiting IN ACCESS EXCLUSIVE MODE;
+
 -- What every payment changes of a budget is a small row. `spent` is what was spent in the buckets that had not passed at the last payment,
 -- `in_bucket` what of it in the last one, and `bucket_until` when that ends: until then nothing comes back. Both are null before the first
 -- payment. What was spent in earlier buckets of a rolling window stays in ledger.budgets, as does the limit that the policy sets.
@@ -121,8 +124,8 @@ BEGIN
    WHERE b.id = g.id AND g.amount > 0 AND g.bucket = ANY (b.nos);
 END $$;
 
--- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp. The buckets of a budget are computed only when the
--- last one has ended. And what a posting leaves of its budgets is kept.
+-- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp, after the accounts and ascending. The buckets of a
+-- budget are computed only when the last one has ended. And what a posting leaves of its budgets is kept.
 CREATE OR REPLACE FUNCTION ledger.post(
   touched bigint[], unseen bigint[],
   ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
@@ -223,6 +226,14 @@ BEGIN
     END LOOP;
   END IF;
 
+  IF budgets IS NOT NULL OR returns_of IS NOT NULL THEN
+    -- Whoever holds an owner's stamp holds all of its budgets. An owner of budgets has one.
+    PERFORM FROM public.key_stamps s
+      WHERE s.account_id = ANY (senders || ARRAY(
+        SELECT b.account_id FROM ledger.spendings t JOIN ledger.budgets b ON b.id = ANY (t.budgets) WHERE t.spent_on = ANY (returns_of)))
+      ORDER BY s.account_id FOR NO KEY UPDATE;
+  END IF;
+
   -- From here on no key is revoked and nobody is frozen among those we hold: whoever does that locks the accounts first.
   -- OFFSET 0 keeps the planner from turning a look-up round and reading everything there is.
   SELECT ARRAY(SELECT k.id FROM public.api_keys k
@@ -240,13 +251,6 @@ BEGIN
     stale := ARRAY(SELECT q.place FROM unnest(senders, stamps, key_ids) WITH ORDINALITY q (sender, stamp, key_id, place)
                      JOIN public.key_stamps s ON s.account_id = q.sender
                     WHERE q.key_id IS NOT NULL AND s.stamp <> coalesce(q.stamp, 0));
-  END IF;
-  IF budgets IS NOT NULL OR returns_of IS NOT NULL THEN
-    -- Whoever holds an owner's stamp holds all of its budgets. An owner of budgets has one.
-    PERFORM FROM public.key_stamps s
-      WHERE s.account_id = ANY (senders || ARRAY(
-        SELECT b.account_id FROM ledger.spendings t JOIN ledger.budgets b ON b.id = ANY (t.budgets) WHERE t.spent_on = ANY (returns_of)))
-      ORDER BY s.account_id FOR NO KEY UPDATE;
   END IF;
   IF budgets IS NOT NULL THEN
     SELECT array_agg(c.ctid), array_agg(c.bucket), array_agg(c.bucket_until), array_agg(c.most), array_agg(c.most - c.spent)

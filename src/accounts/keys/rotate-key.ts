@@ -30,8 +30,8 @@ export async function rotateKey(tx: Transaction, parts: AccountParts, rotation: 
   const { caller, ip, overlapSeconds } = rotation;
   const { accountId, keyId } = caller;
   const by = { keyId, address: ip };
-  // A revocation locks the ledger accounts before the owner's row.
-  if (overlapSeconds === 0) await lockOwner(tx, accountId);
+  // Records of payments name the keys that are there.
+  await lockOwner(tx, accountId);
   await requireLiveKey(tx, caller);
   const rotator = await requireUnfrozen(tx, caller);
   const old = await readKey(tx, accountId, rotation.key);

@@ -13,7 +13,7 @@ export async function raiseStamp(tx: Transaction, accountId: bigint): Promise<vo
   );
 }
 
-/** The same for a change that postings may be judged before, and that an account without policies does not count: records name its keys. */
+/** The same for a change that an account without policies does not count. */
 export async function renewStamp(tx: Transaction, accountId: bigint): Promise<void> {
   await tx.query('UPDATE key_stamps SET stamp = stamp + 1 WHERE account_id = $1', [accountId]);
 }
