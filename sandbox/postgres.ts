@@ -310,10 +310,11 @@ async function createDatabase(place: Place): Promise<void> {
 }
 
 async function withClient<Result>(place: Place, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client({ connectionString: urlOf(place, 'postgres') });
+  const client = new pg.Client({ connectionString: urlOf(place, 'postgres'), connectionTimeoutMillis: startTimeoutMs });
   client.on('error', () => {});
+  // Outside of the try: the end of a client that a starting server turned away is sometimes never reported.
+  await client.connect();
   try {
-    await client.connect();
     return await work(client);
   } finally {
     await client.end().catch(() => {});

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, type Limits } from './connection-settings.ts';
 import { isReadTimeout, OutcomeUnknown, wasRejected } from './errors.ts';
+import { openPool } from './pool.ts';
 import { createSlots, DatabaseBusy } from './slots.ts';
 
 /** Anything that runs SQL: the pool, or one open transaction. Functions that only query ask for this. */
@@ -87,18 +88,10 @@ export function openDatabase({
   applicationName = 'paywright',
   limits,
 }: DatabaseOptions): Database {
-  const pool = new pg.Pool({
-    ...connectionSettings({ url, applicationName, ...(limits && { limits }) }),
-    max: poolSize,
-    types,
-    idleTimeoutMillis: 60_000,
-  });
-  // A connection that breaks is replaced by the pool; without these listeners it would end the process.
-  pool.on('error', (err) => {
-    // A closing pool does not wait for its connections, so losing one is no news.
-    if (!pool.ending) logger.warn({ err }, 'an idle database connection was lost');
-  });
-  pool.on('connect', (client) => client.on('error', () => {}));
+  const settings = connectionSettings({ url, applicationName, ...(limits && { limits }) });
+  const pool = openPool({ ...settings, max: poolSize, types, idleTimeoutMillis: 60_000 }, (err) =>
+    logger.warn({ err }, 'an idle database connection was lost'),
+  );
   // A quarter is left to single statements, so that they find a connection whatever transactions wait for.
   const total = Math.max(1, Math.floor((poolSize * 3) / 4));
   const slots = createSlots({ total, perKind: Math.ceil(total / 2), patienceMs: slotPatienceMs });

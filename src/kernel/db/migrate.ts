@@ -1,5 +1,5 @@
 import { runMigrations } from 'graphile-worker';
-import pg from 'pg';
+import type pg from 'pg';
 import { Refusal } from '../refusal.ts';
 import { type ConnectionOptions, connectionSettings, inTransaction, withClient } from './connection-settings.ts';
 import { addFixedRows, type FixedRows, requireFixedRows } from './fixed-rows.ts';
@@ -10,6 +10,7 @@ import {
   usualPatience,
   watchBlockers,
 } from './migration-lock.ts';
+import { openPool } from './pool.ts';
 import { type Migration, readMigrations, readSchema } from './schema-version.ts';
 
 const applicationName = 'paywright-schema';
@@ -81,9 +82,7 @@ function migrating(url: string, { lockMs }: MigrationPatience): ConnectionOption
 
 /** Creates graphile-worker's tables. Its own pool would release connections before they are closed. */
 async function migrateJobs(url: string, patience: MigrationPatience): Promise<void> {
-  const pool = new pg.Pool({ ...connectionSettings(migrating(url, patience)), max: 2 });
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  const pool = openPool({ ...connectionSettings(migrating(url, patience)), max: 2 });
   try {
     await runMigrations({ pgPool: pool });
   } finally {

@@ -1,6 +1,7 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { connectionSettings } from '../db/connection-settings.ts';
 import type { Database } from '../db/database.ts';
+import { openPool } from '../db/pool.ts';
 import type { Logger } from '../log/logger.ts';
 import { cronLine } from './cron-line.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
@@ -45,7 +46,7 @@ export interface WorkerOptions {
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { db, logger } = options;
   const lanes = sortIntoLanes(options);
-  const pool = openPool(options, lanes);
+  const pool = openJobPool(options, lanes);
   const running: RunningLane[] = [];
   const laneOf = new Map<string, RunningLane>();
   const alarm = startJobAlarm({
@@ -110,18 +111,13 @@ function sortIntoLanes({ handlers, schedules, slots = {} }: WorkerOptions): read
  * One connection per lane for LISTEN, plus as many as any lane can use at once; the jobs themselves use none of them.
  * This pool is separate because graphile-worker cannot handle our bigint parsing.
  */
-function openPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Pool {
+function openJobPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg.Pool {
   const mostSlots = Math.max(0, ...lanes.map(({ slots }) => slots));
-  const pool = new pg.Pool({
-    ...connectionSettings({ url, applicationName: 'paywright-worker' }),
-    max: lanes.length + mostSlots + 2,
-    idleTimeoutMillis: keepConnectionsMs,
-  });
-  pool.on('error', (err) => {
-    if (!pool.ending) logger.warn({ err }, 'a connection of the job worker was lost');
-  });
-  pool.on('connect', (client) => client.on('error', () => {}));
-  return pool;
+  const settings = connectionSettings({ url, applicationName: 'paywright-worker' });
+  const max = lanes.length + mostSlots + 2;
+  return openPool({ ...settings, max, idleTimeoutMillis: keepConnectionsMs }, (err) =>
+    logger.warn({ err }, 'a connection of the job worker was lost'),
+  );
 }
 
 /**

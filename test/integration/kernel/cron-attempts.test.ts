@@ -1,7 +1,7 @@
-import pg from 'pg';
 import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectionSettings } from '../../../src/kernel/db/connection-settings.ts';
+import { openPool } from '../../../src/kernel/db/pool.ts';
 import { cronLine } from '../../../src/kernel/jobs/cron-line.ts';
 import { defineJob, handleJob } from '../../../src/kernel/jobs/define-job.ts';
 import { runLane } from '../../../src/kernel/jobs/run-lane.ts';
@@ -10,9 +10,7 @@ import { useDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
 
 const { db, url } = useDatabase();
-const pool = new pg.Pool({ ...connectionSettings({ url, applicationName: 'cron' }), max: 6 });
-// It is ended before its connections are: the database is dropped under them.
-pool.on('connect', (client) => client.on('error', () => {}));
+const pool = openPool({ ...connectionSettings({ url, applicationName: 'cron' }), max: 6 });
 afterAll(() => pool.end());
 
 test('what the clock puts in is tried as often as its job says, also when it is made up for later', async () => {

@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { openPool } from '../../../src/kernel/db/pool.ts';
 import { defineJob, enqueue, handleJob } from '../../../src/kernel/jobs/define-job.ts';
 import { startJobAlarm } from '../../../src/kernel/jobs/job-alarm.ts';
 import { startWakes } from '../../../src/kernel/jobs/wakes.ts';
@@ -171,7 +171,7 @@ describe('a job that is due later', () => {
   });
 
   it('is found when no notification told of it', async () => {
-    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    const pool = openPool({ connectionString: url, max: 1 });
     await enqueue(db, job, {});
     const woken = nextCall<readonly string[]>();
     const alarm = startJobAlarm({ pool, logger, tasks: ['look-later'], wake: woken.call });
@@ -185,7 +185,7 @@ describe('a job that is due later', () => {
   it('is looked for until its lane has taken it, behind whatever backlog of others', async () => {
     await Promise.all(Array.from({ length: 1_100 }, () => enqueue(db, other, {})));
     await enqueue(db, job, {});
-    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    const pool = openPool({ connectionString: url, max: 1 });
     const thrice = nextCall();
     let looks = 0;
     const alarm = startJobAlarm({
