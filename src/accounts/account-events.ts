@@ -48,6 +48,7 @@ export type ChangedField =
   | 'shippingAddress'
   | 'tier'
   | 'frozen'
+  | 'duplicateGuard'
   | 'password';
 
 /** Names the changed fields, but never their values, which GET /account returns. Records nothing for an empty list. */

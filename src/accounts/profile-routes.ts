@@ -36,6 +36,7 @@ export const exampleProfile = {
   depositAddress: exampleAddress,
   withdrawalAddress: null,
   shippingAddress: null,
+  duplicateGuard: false,
   createdAt: '2026-01-15T10:00:00.000Z',
 };
 
@@ -69,7 +70,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Update your account',
         description:
-          'Send only the fields to change; null clears a field. A new phone number receives a code by SMS, which requires a verified email; confirm the number with POST /account/phone/verify. You receive an email when your withdrawalAddress changes. A shippingAddress is text on one or more lines with a street, city, postal code and country; an incomplete one is refused with `shipping_address_incomplete`, and one with a part of more than 200 characters with `shipping_address_too_long`. Without a name, your account name is used. The country may be omitted if region and postal code imply it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
+          'Send only the fields to change; null clears a field. A new phone number receives a code by SMS, which requires a verified email; confirm the number with POST /account/phone/verify. You receive an email when your withdrawalAddress changes. With `duplicateGuard`, a payment that repeats one of the last ten minutes is refused with `possible_duplicate`, whether or not the request has the header Duplicate-Guard. A shippingAddress is text on one or more lines with a street, city, postal code and country; an incomplete one is refused with `shipping_address_incomplete`, and one with a part of more than 200 characters with `shipping_address_too_long`. Without a name, your account name is used. The country may be omitted if region and postal code imply it, as in "1600 Amphitheatre Parkway, Mountain View, CA 94043".',
         auth: 'key',
         scope: 'manage',
         body: profileChange,

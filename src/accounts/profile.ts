@@ -78,6 +78,9 @@ export const profile = z.object({
   depositAddress: z.string(),
   withdrawalAddress: z.string().nullable(),
   shippingAddress: z.string().nullable().meta({ description: 'As you entered it.' }),
+  duplicateGuard: z.boolean().meta({
+    description: 'Every payment that repeats one of the last ten minutes is refused with `possible_duplicate`.',
+  }),
   createdAt: z.iso.datetime(),
 });
 
@@ -90,7 +93,7 @@ export async function readProfile(db: Queryable, accountId: bigint): Promise<Pro
     await db.query<ProfileRow>(
       `SELECT a.handle, a.email, a.email_verified_at IS NOT NULL AS email_verified, a.name, a.phone, a.tier,
               a.frozen_at IS NOT NULL AS frozen, a.withdrawal_address,
-              a.shipping_address, a.created_at,
+              a.shipping_address, a.duplicate_guard, a.created_at,
               w.id AS circle_wallet_id, w.address AS deposit_address, c.target AS pending_phone,
               e.email AS pending_email
          FROM accounts a
@@ -117,6 +120,7 @@ export const profileChange = z.strictObject({
   phone: field.phone.nullable().optional(),
   withdrawalAddress: field.withdrawalAddress.nullable().optional(),
   shippingAddress: field.shippingAddress.nullable().optional(),
+  duplicateGuard: z.boolean().optional(),
 });
 
 interface Changer {
@@ -130,12 +134,12 @@ interface Addresses {
 }
 
 export async function updateProfile(
-  { db, secrets, verification }: AccountParts,
+  { db, changes, secrets, verification }: AccountParts,
   { caller, by }: Changer,
   change: z.output<typeof profileChange>,
 ): Promise<Profile> {
   const { accountId } = caller;
-  return db.transaction(async (tx) => {
+  const work = async (tx: Transaction) => {
     // An address set by a revoked key would keep receiving payments.
     await requireLiveKey(tx, { accountId, keyId: by.keyId });
     await requireUnfrozen(tx, { accountId, keyId: by.keyId });
@@ -180,9 +184,25 @@ export async function updateProfile(
       // Whether another account has the number is revealed only to the person who proves to own it.
       await verification.begin(tx, { accountId, kind: 'phone', target: change.phone, by });
     }
+    if (await setDuplicateGuard(tx, { accountId, by }, change.duplicateGuard)) changed.push('duplicateGuard');
     await recordAccountChanged(tx, accountId, { fields: changed, by });
     return readProfile(tx, accountId);
-  });
+  };
+  // Every instance knows the guard with the caller.
+  return change.duplicateGuard === undefined ? db.transaction(work) : changes.everywhere(accountId, work);
+}
+
+/** Returns false when nothing changes. */
+async function setDuplicateGuard(
+  tx: Transaction,
+  { accountId, by }: { readonly accountId: bigint; readonly by: KeyHolder },
+  wanted: boolean | undefined,
+): Promise<boolean> {
+  if (wanted === undefined) return false;
+  const change = 'UPDATE accounts SET duplicate_guard = $2 WHERE id = $1 AND duplicate_guard <> $2';
+  if ((await tx.query(change, [accountId, wanted])).rowCount === 0) return false;
+  await recordAudit(tx, { accountId, action: wanted ? 'duplicate_guard.on' : 'duplicate_guard.off', by });
+  return true;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { CallerChanged } from '../kernel/http/caller-changed.ts';
+import { possibleDuplicate } from '../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import { defineErrors, type ErrorKind, type Problem } from '../kernel/http/problem.ts';
 import { toDecimalText } from '../money/amount.ts';
@@ -42,6 +43,10 @@ export function postingRefusal(refused: Outcome | undefined, what: string): Erro
     const problem = budgetRefusal(refused.exceeded);
     refused.decision?.refused(problem, refused.exceeded);
     return problem;
+  }
+  if (refused?.outcome === 'possible_duplicate') {
+    const { id, postedAt } = refused.of;
+    return possibleDuplicate({ id, status: 'complete', createdAt: postedAt });
   }
   const outcome = refused?.outcome;
   if (outcome === 'stale') return new CallerChanged();

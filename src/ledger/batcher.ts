@@ -189,8 +189,8 @@ export function createBatcher(options: BatcherOptions): Batcher {
   }
 
   /**
-   * The oldest postings. Of two with the same key or reference, the later one waits, so that it finds the first one's
-   * result.
+   * The oldest postings. Of two with the same key or reference, or of two alike that are guarded, the later one waits, so that it
+   * finds the first one's result.
    */
   function takeBatch(): Waiting[] {
     const batch: Waiting[] = [];
@@ -310,12 +310,16 @@ function isDecided({ authority }: Posting): boolean {
   return authority?.decision !== undefined;
 }
 
-function claim(scopes: Set<string>, { idempotency, reference }: Posting): boolean {
+function claim(scopes: Set<string>, { idempotency, reference, guard, ...rest }: Posting): boolean {
   const key = idempotency === undefined ? undefined : `${idempotency.accountId} ${idempotency.key}`;
   const outside = reference === undefined ? undefined : `reference ${reference}`;
+  const likeness =
+    guard && `like ${rest.type} ${rest.senderId} ${rest.recipientId} ${rest.amount.asset} ${rest.amount.atomic}`;
   if ((key !== undefined && scopes.has(key)) || (outside !== undefined && scopes.has(outside))) return false;
+  if (likeness !== undefined && scopes.has(likeness)) return false;
   if (key !== undefined) scopes.add(key);
   if (outside !== undefined) scopes.add(outside);
+  if (likeness !== undefined) scopes.add(likeness);
   return true;
 }
 

@@ -36,6 +36,7 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
   const [payers, payees, feesTo] = columns(4);
   const [entryPostings, entryPlaces, entryAmounts] = columns(4);
   const [stamps, spentOn, returnsOf, returnParts, returnWholes] = columns(5);
+  const guards = new Column();
   for (let index = 0; index < postings.length; index++) {
     const posting = postings[index] as Posting;
     const { amount, idempotency, entries } = posting;
@@ -59,6 +60,7 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
     returnsOf.addText(posting.returns?.of);
     returnParts.add(posting.returns?.part);
     returnWholes.add(posting.returns?.whole);
+    guards.add(guardOf(posting));
     const parties = partiesOf(posting, slot);
     payers.add(parties && places.get(parties.payer));
     payees.add(parties && places.get(parties.payee));
@@ -104,6 +106,7 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
     returnsOf.literal,
     returnParts.literal,
     returnWholes.literal,
+    guards.literal,
   ];
   return { values, uuids, touched };
 }
@@ -181,8 +184,16 @@ export function encodeLone(posting: Posting, uuid: string, { isKnown, slot }: Ac
     idempotency === undefined ? null : keyDigest(idempotency),
     idempotency === undefined ? null : requestDigest(idempotency),
     text(authority?.stamp),
+    guardOf(posting) ?? null,
   ];
 }
+
+/** The posting that a guarded one does not repeat, or no posting's id. */
+function guardOf({ guard }: Posting): string | undefined {
+  return guard && (toPostingUuid(guard.notDuplicateOf ?? '') ?? noUuid);
+}
+
+const noUuid = '0'.repeat(32);
 
 interface Parties {
   readonly payer: AccountId;

@@ -29,9 +29,9 @@ export interface PostCall {
   readonly text: string;
 }
 
-export const postCall = callOf('ledger.post', 32);
-const postDecidedCall = callOf('ledger.post_decided', 36);
-const postOneCall = callOf('ledger.post_one', 17);
+export const postCall = callOf('ledger.post', 33);
+const postDecidedCall = callOf('ledger.post_decided', 37);
+const postOneCall = callOf('ledger.post_one', 18);
 
 function callOf(name: string, count: number): PostCall {
   const parameters = Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
@@ -43,7 +43,7 @@ function callOf(name: string, count: number): PostCall {
 export interface PostRow extends pg.QueryResultRow {
   readonly outcomes: string;
   readonly firstAtUs: bigint;
-  readonly earlier: readonly (EarlierPosting | GonePosting | ExceededPosting)[] | null;
+  readonly earlier: readonly (EarlierPosting | GonePosting | ExceededPosting | LikePosting)[] | null;
 }
 
 /** A posting whose month is archived. */
@@ -61,6 +61,12 @@ interface ExceededPosting {
     readonly remaining: string;
     readonly resetsAt: string | null;
   })[];
+}
+
+/** A guarded posting, and the one that it may repeat. */
+interface LikePosting {
+  readonly place: number;
+  readonly like: { readonly id: string; readonly postedAt: string };
 }
 
 export interface EarlierPosting extends Pick<Posted, 'type' | 'description' | 'reference' | 'details'> {
@@ -97,7 +103,7 @@ export async function postBatch(
 }
 
 /** Every account was opened before such an outcome. Of a letter that only a newer release knows we cannot tell. */
-const opensAll = /^[PDIFKMSB]*$/;
+const opensAll = /^[PDIFKMSBL]*$/;
 
 function encodeOnly(postings: readonly Posting[], into: Accounts) {
   const [only] = postings;
@@ -121,7 +127,8 @@ function answersOf(
     }
     if (letter === 'D') {
       const earlier = row.earlier?.find(({ place }) => place === index + 1);
-      if (earlier === undefined || 'exceeded' in earlier) return archivedDuplicate(posting, undefined);
+      if (earlier === undefined || 'exceeded' in earlier || 'like' in earlier)
+        return archivedDuplicate(posting, undefined);
       if ('isGone' in earlier) return archivedDuplicate(posting, earlier.id);
       if (assetByCode(earlier.asset) === undefined) return unknownRefusal(`a posting in asset ${earlier.asset}`);
       return { outcome: 'duplicate', posting: asEarlier(earlier) };
@@ -129,6 +136,10 @@ function answersOf(
     if (letter === 'B') {
       const refused = row.earlier?.find(({ place }) => place === index + 1);
       if (refused !== undefined && 'exceeded' in refused) return asExceeded(refused, posting);
+    }
+    if (letter === 'L') {
+      const refused = row.earlier?.find(({ place }) => place === index + 1);
+      if (refused !== undefined && 'like' in refused) return asRepetition(refused);
     }
     return refusals[letter as RefusalLetter] ?? unknownRefusal(letter);
   });
@@ -145,6 +156,10 @@ const refusals: Readonly<Partial<Record<RefusalLetter, { readonly outcome: Refus
   M: { outcome: 'mismatch' },
   S: { outcome: 'stale' },
 };
+
+function asRepetition({ like }: LikePosting): Outcome {
+  return { outcome: 'possible_duplicate', of: { id: toPostingId(like.id), postedAt: new Date(like.postedAt) } };
+}
 
 function asExceeded({ exceeded }: ExceededPosting, { authority }: Posting): Outcome {
   return {

@@ -1,4 +1,5 @@
 import type { Transaction } from '../kernel/db/database.ts';
+import type { DuplicateGuard } from '../kernel/http/duplicate-guard.ts';
 import type { Problem } from '../kernel/http/problem.ts';
 import { fromTypeId, newUuid, toTypeId } from '../kernel/ids/typeid.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
@@ -101,6 +102,8 @@ export interface Posting {
   /** Gives back the share `part` ÷ `whole` of what was spent on `of`. All returns together give back at most everything. */
   readonly returns?: { readonly of: string; readonly part: bigint; readonly whole: bigint } | undefined;
   readonly idempotency?: IdempotencyScope | undefined;
+  /** Goes with a payer, as whose payment it is refused if it repeats another one of the same type. */
+  readonly guard?: DuplicateGuard | undefined;
   /** Events to record if the account subscribed to them. */
   readonly senderEvent?: string;
   readonly recipientEvent?: string;
@@ -139,6 +142,8 @@ export type Outcome =
       readonly exceeded: readonly ExceededBudget[];
       readonly decision?: Decision | undefined;
     }
+  /** The newest payment like it. */
+  | { readonly outcome: 'possible_duplicate'; readonly of: { readonly id: PostingId; readonly postedAt: Date } }
   | { readonly outcome: RefusedOutcome };
 
 export interface ExceededBudget {

@@ -124,9 +124,21 @@ BEGIN
    WHERE b.id = g.id AND g.amount > 0 AND g.bucket = ANY (b.nos);
 END $$;
 
+-- The newest posting like another one: by the same payer, of the same type, to the same recipient, of the same amount. Payments with a
+-- reference, as those of invoices have, are not like payments without. No row if there is none.
+CREATE FUNCTION ledger.newest_like(payer bigint, type text, recipient bigint, amount numeric, has_reference boolean, since timestamptz)
+RETURNS TABLE (posting_id uuid, posted_at timestamptz) LANGUAGE sql STABLE ROWS 1 AS $$
+  SELECT p.id, p.posted_at FROM ledger.postings p
+   WHERE p.payer = newest_like.payer AND p.posted_at > since AND p.type = newest_like.type AND p.recipient_id = recipient
+     AND p.amount = newest_like.amount AND (p.reference IS NOT NULL) = has_reference
+   ORDER BY p.posted_at DESC LIMIT 1
+$$;
+
 -- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp, after the accounts and ascending. The buckets of a
 -- budget are computed only when the last one has ended. And what a posting leaves of its budgets is kept.
-CREATE OR REPLACE FUNCTION ledger.post(
+--
+-- A guarded posting is refused if it repeats another one, unless that one is the posting its guard names.
+CREATE FUNCTION ledger.post(
   touched bigint[], unseen bigint[],
   ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
   assets bigint[], amounts numeric[], fees numeric[], descriptions text[], refs text[], details jsonb[],
@@ -136,6 +148,7 @@ CREATE OR REPLACE FUNCTION ledger.post(
   entry_postings integer[], entry_places integer[], entry_amounts numeric[],
   stamps bigint[], budgets bigint[], spend_postings integer[], spend_places integer[], spend_amounts numeric[],
   spent_on text[], returns_of text[], return_parts numeric[], return_wholes numeric[],
+  guards uuid[] DEFAULT NULL,
   OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
 ) LANGUAGE plpgsql
 -- The right plan is always the same, whatever autovacuum last saw of the tables: look each row up by its key.
@@ -294,6 +307,24 @@ BEGIN
       CONTINUE WHEN verdicts[item.place] IS NOT NULL;
       verdicts[item.place] := 'D';
       earlier := coalesce(earlier, '[]') || ledger.describe(item.place::integer, item.posting_id, item.posted_at);
+    END LOOP;
+  END IF;
+
+  -- We hold the payers, so every payment of theirs is either there or comes after these.
+  IF guards IS NOT NULL THEN
+    now_at := clock_timestamp();
+    FOR item IN
+      SELECT q.place, l.posting_id, l.posted_at
+        FROM unnest(guards, payers, types, recipients, amounts, refs)
+          WITH ORDINALITY q (guard, payer, type, recipient, amount, ref, place)
+       CROSS JOIN LATERAL ledger.newest_like(touched[q.payer], q.type, q.recipient, q.amount, q.ref IS NOT NULL,
+         now_at - interval '10 minutes') l
+       WHERE q.guard IS NOT NULL AND l.posting_id <> q.guard
+    LOOP
+      CONTINUE WHEN verdicts[item.place] IS NOT NULL;
+      verdicts[item.place] := 'L';
+      earlier := coalesce(earlier, '[]')
+        || jsonb_build_object('place', item.place, 'like', jsonb_build_object('id', item.posting_id, 'postedAt', item.posted_at));
     END LOOP;
   END IF;
 
@@ -499,6 +530,25 @@ BEGIN
   END IF;
 END $$;
 
+-- As release 0.1.0 calls it: entries only.
+CREATE OR REPLACE FUNCTION ledger.post(
+  touched bigint[], unseen bigint[],
+  ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
+  assets bigint[], amounts numeric[], fees numeric[], descriptions text[], refs text[], details jsonb[],
+  sender_events text[], recipient_events text[],
+  keys uuid[], request_digests uuid[],
+  entry_postings integer[], entry_places integer[], entry_amounts numeric[],
+  OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
+) LANGUAGE sql RETURN ledger.post(touched, unseen, ids, types, key_ids, senders, recipients, assets, amounts, fees, descriptions,
+  refs, details, sender_events, recipient_events, keys, request_digests, NULL::integer[], NULL::integer[], NULL::integer[],
+  entry_postings, entry_places, entry_amounts, NULL::bigint[], NULL::bigint[], NULL::integer[], NULL::integer[], NULL::numeric[],
+  NULL::text[], NULL::text[], NULL::numeric[], NULL::numeric[], NULL::uuid[]);
+-- That of 025.
+DROP FUNCTION ledger.post(
+  bigint[], bigint[], uuid[], text[], text[], bigint[], bigint[], bigint[], numeric[], numeric[], text[], text[],
+  jsonb[], text[], text[], uuid[], uuid[], integer[], integer[], integer[], integer[], integer[], numeric[], bigint[], bigint[], integer[],
+  integer[], numeric[], text[], text[], numeric[], numeric[]);
+
 -- A record waits as a form, to which only what its commit decides is missing: chr(1) divides the form into four parts, after which come the
 -- time, nothing, the handle of `payee` if there is one, and its number. The second part are the budgets: of a posting a beginning for each
 -- one that it took from, by ascending id and divided by chr(2); otherwise the list. JSON escapes these two characters, so nobody
@@ -634,6 +684,7 @@ CREATE FUNCTION ledger.post_decided(
   entry_postings integer[], entry_places integer[], entry_amounts numeric[],
   stamps bigint[], budgets bigint[], spend_postings integer[], spend_places integer[], spend_amounts numeric[],
   spent_on text[], returns_of text[], return_parts numeric[], return_wholes numeric[],
+  guards uuid[],
   decision_places integer[], decision_ids uuid[], decision_payees bigint[], decision_forms text,
   OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
 ) LANGUAGE plpgsql
@@ -643,7 +694,7 @@ BEGIN
   SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier
     FROM ledger.post(touched, unseen, ids, types, key_ids, senders, recipients, assets, amounts, fees, descriptions, refs, details,
       sender_events, recipient_events, keys, request_digests, payers, payees, fees_to, entry_postings, entry_places, entry_amounts,
-      stamps, budgets, spend_postings, spend_places, spend_amounts, spent_on, returns_of, return_parts, return_wholes) p;
+      stamps, budgets, spend_postings, spend_places, spend_amounts, spent_on, returns_of, return_parts, return_wholes, guards) p;
   IF position('P' IN outcomes) = 0 THEN RETURN; END IF;
   INSERT INTO public.decisions_waiting (id, account_id, key_id, at, posting_id, outcome, payee, form)
     SELECT d.id, senders[d.place], key_ids[d.place], first_at + (d.place - 1) * interval '1 microsecond', ids[d.place], 'allow', d.payee,

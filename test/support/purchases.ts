@@ -146,6 +146,7 @@ export function usePurchaseWorld(seller: Seller) {
       return buy(parts(changed), {
         caller: await callerOf(user),
         idempotency,
+        guard: undefined,
         request: { method, url: seller.url, headers: {} },
         ip: '127.0.0.1',
         maximum: amountOf('USDC', 1_000_000n),

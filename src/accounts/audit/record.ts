@@ -76,6 +76,8 @@ export const auditActions = {
   'account.frozen': 'The account was frozen: it can receive but not send.',
   'account.unfrozen': 'The account was unfrozen and can send again.',
   'tier.changed': 'The rate-limit tier was changed.',
+  'duplicate_guard.on': 'Payments that repeat another one are refused from now on.',
+  'duplicate_guard.off': 'Payments that repeat another one are no longer refused.',
   'withdrawal.held': 'A withdrawal was held for review by the operator.',
   'withdrawal.released': 'The operator released a held withdrawal.',
   'withdrawal.refunded': 'The operator refunded a held withdrawal.',

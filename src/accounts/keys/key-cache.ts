@@ -112,7 +112,7 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
     const changesBefore = changes;
     const { rows } = await db.query<Omit<Caller, 'bucket'> & KeyTimes>(
       `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at,
-              k.last_used_at, k.created_at, coalesce(s.stamp, 0) AS stamp
+              k.last_used_at, k.created_at, coalesce(s.stamp, 0) AS stamp, a.duplicate_guard
          FROM api_keys k JOIN accounts a ON a.id = k.account_id LEFT JOIN key_stamps s ON s.account_id = k.account_id
         WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL`,
       [secrets.hashes('api-keys', apiKey)],

@@ -26,8 +26,8 @@ export const lockKinds = {
   /** The available amount of one float. */
   float: 'float',
   keyTransaction: 'key transaction',
-  /** An account's purchases at shops. */
-  purchases: 'purchases',
+  /** An account's payments that are not to repeat one another. */
+  guardedPayments: 'purchases',
   /** One chain and asset. */
   liquidity: 'liquidity',
   unsweptWallets: 'unswept wallets',

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { DuplicateGuard } from './duplicate-guard.ts';
 import type { ErrorKind } from './problem.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
@@ -17,6 +18,8 @@ export interface Caller {
    * database must be asked.
    */
   readonly stamp?: bigint;
+  /** The account wants every payment guarded. */
+  readonly duplicateGuard?: boolean;
   /** What the owner is asked, or has decided, about this request (src/policies/approvals/). */
   readonly approval?: object;
 }
@@ -67,6 +70,8 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
   readonly params: Output<Params>;
   readonly caller: A extends 'key' ? Caller : Caller | undefined;
   readonly idempotency: IdempotencyClaim | undefined;
+  /** Of a payment that must not repeat another one. */
+  readonly guard: DuplicateGuard | undefined;
   readonly requestId: string;
   /** The Accept header, for routes with several response formats. */
   readonly accept: string;
@@ -161,6 +166,8 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly asks?: Success;
   /** Accepts an Idempotency-Key: a retry gets the first successful response. */
   readonly idempotent?: true;
+  /** Takes the header Duplicate-Guard. The body has `notDuplicateOf`, and the handler refuses repetitions. */
+  readonly guarded?: true;
   /** Takes If-Match with the entity tag of what it changes. The handler compares it. */
   readonly ifMatch?: true;
   /** Success carries an ETag. The handler sets it. */

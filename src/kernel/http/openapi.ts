@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Route, Scope, Success } from './define-route.ts';
+import { guardErrors } from './duplicate-guard.ts';
 import { httpErrors } from './errors.ts';
 import { eventText } from './event-streams.ts';
 import type { ErrorKind } from './problem.ts';
@@ -99,6 +100,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
       ...toParameters('path', spec.params, spec.examples?.params),
       ...toParameters('query', spec.query, spec.examples?.query),
       ...(spec.idempotent ? [idempotencyParameter] : []),
+      ...(spec.guarded ? [guardParameter] : []),
       ...(spec.ifMatch ? [ifMatchParameter] : []),
     ],
     ...(spec.body !== undefined && {
@@ -214,6 +216,7 @@ function errorsOf(spec: Route['spec']): ErrorKind[] {
     ...(spec.auth === 'key' ? [httpErrors.unauthorized] : []),
     ...((spec.scope ?? spec.scopeOfKey ?? 'any') === 'any' ? [] : [httpErrors.scope_required]),
     ...(spec.errors ?? []),
+    ...(spec.guarded ? [guardErrors.possible_duplicate] : []),
     ...(spec.idempotent ? [httpErrors.idempotency_in_progress, httpErrors.idempotency_mismatch] : []),
     ...(spec.body !== undefined ? [httpErrors.payload_too_large, httpErrors.unsupported_media_type] : []),
     httpErrors.rate_limited,
@@ -266,6 +269,15 @@ const idempotencyParameter = {
   description:
     'Makes the request safe to retry: the same request with the same key returns the response of the first success, which is kept for at least 24 hours.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+const guardParameter = {
+  name: 'Duplicate-Guard',
+  in: 'header',
+  required: false,
+  description:
+    'With `on`, a payment that repeats one of the last ten minutes is refused with `possible_duplicate`, also under another Idempotency-Key. PATCH /account turns it on for every request.',
+  schema: { type: 'string', enum: ['on', 'off'] },
 };
 
 const ifMatchParameter = {

@@ -2,6 +2,7 @@ import { newId } from '../ids/ids.ts';
 import { withPresentCaller } from './caller-changed.ts';
 import { checkedJson } from './checked-json.ts';
 import type { Caller, Route } from './define-route.ts';
+import { readGuard } from './duplicate-guard.ts';
 import { claimOf, type RequestHashes } from './idempotency-claim.ts';
 import { validate } from './validate.ts';
 
@@ -13,6 +14,8 @@ export interface KeptRequest {
   readonly body: unknown;
   readonly ip: string;
   readonly idempotencyKey: string | undefined;
+  /** Left out by earlier releases. */
+  readonly duplicateGuard?: string | undefined;
 }
 
 export interface RouteAnswer {
@@ -43,7 +46,9 @@ export async function repeatRequest(
   caller: Caller,
   secrets: RequestHashes,
 ): Promise<RouteAnswer> {
-  const request = { ...readKept(route, kept, secrets), requestId: newId('req'), ip: kept.ip };
+  const read = readKept(route, kept, secrets);
+  const guard = route.spec.guarded && readGuard(kept.duplicateGuard, read.body as object | undefined, caller);
+  const request = { ...read, guard, requestId: newId('req'), ip: kept.ip };
   const answer = await withPresentCaller(caller, (present) => route.handle({ ...request, caller: present }));
   if (!('body' in answer)) throw new Error(`${route.spec.id} does not answer with JSON`);
   return { ...answer, body: JSON.parse(checkedJson(route, answer)) };

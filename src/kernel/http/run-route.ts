@@ -11,6 +11,7 @@ import type {
   Route,
   RouteRequest,
 } from './define-route.ts';
+import { type DuplicateGuard, readGuard } from './duplicate-guard.ts';
 import { httpErrors } from './errors.ts';
 import type { EventStreams } from './event-streams.ts';
 import { claimOf, type RequestHashes, requireIdempotencyKey } from './idempotency-claim.ts';
@@ -51,6 +52,7 @@ class HandledRequest
   readonly query: unknown;
   readonly params: unknown;
   readonly idempotency: IdempotencyClaim | undefined;
+  readonly guard: DuplicateGuard | undefined;
   readonly caller: Caller | undefined;
   readonly requestId: string;
   readonly #request: FastifyRequest;
@@ -61,6 +63,7 @@ class HandledRequest
     this.query = spec.query && validate('query', spec.query, parseQuery(request.url));
     this.params = spec.params && validate('params', spec.params, storable(request.params));
     this.idempotency = spec.idempotent && readClaim(spec.id, request, this.body, secrets);
+    this.guard = spec.guarded && readGuard(request.headers['duplicate-guard'], this.body as object | undefined, caller);
     this.caller = caller;
     this.requestId = request.id;
     this.#request = request;
@@ -147,6 +150,7 @@ async function askOwnerOrThrow(
     body: readBody(route.spec, request),
     ip: addressOf(request),
     idempotencyKey: headers['idempotency-key'] as string | undefined,
+    duplicateGuard: headers['duplicate-guard'] as string | undefined,
   };
   return askOwner(error, { route, request: kept, caller });
 }

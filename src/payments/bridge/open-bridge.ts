@@ -1,7 +1,8 @@
 import { planStep } from '../../custody/steps/plan-step.ts';
 import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
@@ -10,7 +11,7 @@ import type { Authority, Outcome, Posting } from '../../ledger/posting.ts';
 import type { Amount } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { type Bridge, debitedAmount, sourceOf } from './bridge.ts';
-import { bridgeSaga } from './saga.ts';
+import { type BridgeStatus, bridgeSaga, publicStatus } from './saga.ts';
 
 export interface NewBridge {
   readonly accountId: bigint;
@@ -28,6 +29,22 @@ export interface NewBridge {
   readonly before?: readonly Posting[] | undefined;
   /** Writes of the same commit, after the row and before the posting. */
   readonly beside?: (id: string) => Promise<void>;
+}
+
+/** The newest transfer like this one that did not come to nothing. The gas may have changed between them. */
+export async function newestLike(
+  db: Queryable,
+  { accountId, from, to, taken }: Pick<NewBridge, 'accountId' | 'from' | 'to'> & { readonly taken: Amount },
+): Promise<Repeated | undefined> {
+  const { rows } = await db.query<Omit<Repeated, 'status'> & { status: BridgeStatus }>(
+    `SELECT id, status, created_at FROM bridges
+      WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND origin = 'request' AND from_chain = $2
+        AND to_chain = $3 AND asset = $4 AND amount + gas_fee = $5 AND status NOT IN ('failed', 'returning')
+      ORDER BY id DESC LIMIT 1`,
+    [accountId, from, to, taken.asset, taken.atomic],
+  );
+  const [row] = rows;
+  return row && { ...row, status: publicStatus(row.status) };
 }
 
 /** Writes the row, the first step, the job and the posting in the caller's commit. */

@@ -6,6 +6,7 @@ import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
@@ -19,7 +20,7 @@ import { paymentRefusals } from '../../policies/refusals.ts';
 import { findBridge, selectBridges } from './bridge.ts';
 import { keepHere } from './cross-chain-wallets.ts';
 import { bridgeErrors } from './errors.ts';
-import { openBridge } from './open-bridge.ts';
+import { newestLike, openBridge } from './open-bridge.ts';
 import { bridgeRecord, describeBridge, describeInitiation, exampleRecord } from './response.ts';
 import { publicStatuses } from './saga.ts';
 import { bridgeBody, bridgeRefusals, readAmounts, readCrossing } from './way.ts';
@@ -58,6 +59,7 @@ function createRoute(parts: BridgeRouteParts): Route {
       body: bridgeBody,
       examples: { body: { from: fromChain, to: toChain, amount } },
       idempotent: true,
+      guarded: true,
       returns: {
         200: {
           description: 'The request was accepted',
@@ -90,7 +92,7 @@ function createRoute(parts: BridgeRouteParts): Route {
       asks: askedOwner,
       errors: [...bridgeRefusals, ...paymentRefusals],
     },
-    async ({ caller, body, idempotency }) => {
+    async ({ caller, body, idempotency, guard }) => {
       const { from, to } = body;
       const { taken, mostGas } = readAmounts(body);
       // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
@@ -105,9 +107,11 @@ function createRoute(parts: BridgeRouteParts): Route {
         const { amount: burned, gasFee: gas, gasLeaving, protocolFee: kept } = crossing();
         const authority = consented();
         opened();
+        const { accountId, keyId } = caller;
+        await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, { accountId, from, to, taken }));
         const { id, outcome } = await openBridge(tx, ledger, {
-          accountId: caller.accountId,
-          keyId: caller.keyId,
+          accountId,
+          keyId,
           authority,
           from,
           to,
@@ -115,7 +119,7 @@ function createRoute(parts: BridgeRouteParts): Route {
           gasFee: gas,
           gasLeaving,
           origin: 'request',
-          before: await keepHere(tx, caller.accountId, to),
+          before: await keepHere(tx, accountId, to),
         });
         requirePosted(outcome, 'a new cross-chain transfer');
         const bridge = { id, from, to, amount: burned, gasFee: gas };

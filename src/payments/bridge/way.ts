@@ -3,6 +3,7 @@ import type { Networks, SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import { chainDownErrors, refuseSilent, requireNetwork, walletErrors } from '../../custody/wallets/errors.ts';
 import { amountField, type GivenAmount, requireAmount } from '../../kernel/http/amount-field.ts';
+import { notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { type Amount, amountOf, subtract, toDecimalText, toText } from '../../money/amount.ts';
 import { type ChainId, chains } from '../../money/catalogue.ts';
 import { note } from '../../policies/approvals/asks.ts';
@@ -21,6 +22,7 @@ export const bridgeBody = z.strictObject({
     description: 'A number or decimal string. The transfer is refused if its gas currently costs more.',
   }),
   note,
+  notDuplicateOf,
 });
 
 /** What the request says by itself. Errors here are reported before anything else, even a replay. */

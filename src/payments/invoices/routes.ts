@@ -4,6 +4,7 @@ import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import type { DuplicateGuard } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
@@ -189,16 +190,17 @@ function payRoute(parts: InvoiceRouteParts): Route {
       body: payBody,
       examples: { ...examples, body: { note: 'The invoice of last week.' } },
       idempotent: true,
+      guarded: true,
       returns: { 200: { description: 'The paid invoice', schema: invoiceResponse, example: examplePaid } },
       asks: askedOwner,
       errors: [...payRefusals, ...paymentRefusals],
     },
-    async ({ caller, params: { id }, idempotency }) => {
+    async ({ caller, params: { id }, idempotency, guard }) => {
       const authority = await askBefore(async () =>
         parts.consent.forPayment(caller, await readPayment(parts.db, caller, id)),
       );
       return parts.once({ caller, idempotency, kind: 'invoice payments' }, async (tx) => {
-        const invoice = await payInvoice(tx, parts, { caller, id, authority: authority() });
+        const invoice = await payInvoice(tx, parts, { caller, id, authority: authority(), guard });
         return ok(describeInvoice(invoice, caller.accountId, parts.publicUrl()));
       });
     },
@@ -241,6 +243,13 @@ function cancelRoute(parts: InvoiceParts): Route {
   );
 }
 
+interface InvoicePayment {
+  readonly caller: Caller;
+  readonly id: string;
+  readonly authority: Authority;
+  readonly guard?: DuplicateGuard | undefined;
+}
+
 /**
  * Invoice, events and transfer are one commit, which the caller makes. The posting comes last because it locks
  * balances. If the ledger refuses, this throws and the invoice stays pending.
@@ -248,7 +257,7 @@ function cancelRoute(parts: InvoiceParts): Route {
 export async function payInvoice(
   tx: Transaction,
   parts: InvoiceParts,
-  { caller, id, authority }: { readonly caller: Caller; readonly id: string; readonly authority: Authority },
+  { caller, id, authority, guard }: InvoicePayment,
 ): Promise<Invoice> {
   const { accountId, keyId } = caller;
   const invoice = await lockInvoice(tx, id, accountId);
@@ -265,7 +274,7 @@ export async function payInvoice(
   await recordInvoiceEvent(tx, parts, 'invoice.paid', paid);
   const [outcome] = await parts.ledger.postWithin(tx, [
     {
-      ...transferPosting({ senderId: accountId, recipientId: senderId, amount, keyId, authority, description }),
+      ...transferPosting({ senderId: accountId, recipientId: senderId, amount, keyId, authority, description, guard }),
       id: transferId,
       // A second guard behind the row lock: the ledger posts each reference once.
       reference: `invoice:${id}`,

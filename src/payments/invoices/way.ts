@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
+import { notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { note } from '../../policies/approvals/asks.ts';
@@ -14,9 +15,9 @@ export const invoiceParams = z.strictObject({ id: idParameter });
 
 /** An empty object is no body. */
 export const payBody = z
-  .strictObject({ note })
+  .strictObject({ note, notDuplicateOf })
   .optional()
-  .transform((body) => (body?.note === undefined ? undefined : body));
+  .transform((body) => (body?.note === undefined && body?.notDuplicateOf === undefined ? undefined : body));
 
 export function refuseUnlessPayable(invoice: Invoice, { accountId }: Pick<Caller, 'accountId'>): void {
   const { senderId, recipientId } = invoice;

@@ -1,7 +1,8 @@
 import { planStep } from '../../custody/steps/plan-step.ts';
 import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
@@ -10,7 +11,7 @@ import type { Authority, Outcome } from '../../ledger/posting.ts';
 import { subtract } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { SwapTerms } from './quote-swap.ts';
-import { swapSaga } from './saga.ts';
+import { publicStatus, type SwapStatus, swapSaga } from './saga.ts';
 
 export interface NewSwap extends Omit<SwapTerms, 'rate'> {
   readonly accountId: bigint;
@@ -18,6 +19,22 @@ export interface NewSwap extends Omit<SwapTerms, 'rate'> {
   /** Goes with the key. */
   readonly authority?: Authority;
   readonly validSeconds: number;
+}
+
+/** The newest swap like this one that has not failed. */
+export async function newestLike(
+  db: Queryable,
+  { accountId, amount, amountOut }: Pick<NewSwap, 'accountId' | 'amount' | 'amountOut'>,
+): Promise<Repeated | undefined> {
+  const { rows } = await db.query<Omit<Repeated, 'status'> & { status: SwapStatus }>(
+    `SELECT id, status, created_at FROM swaps
+      WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND asset = $2 AND to_asset = $3 AND amount = $4
+        AND status <> 'failed'
+      ORDER BY id DESC LIMIT 1`,
+    [accountId, amount.asset, amountOut.asset, amount.atomic],
+  );
+  const [row] = rows;
+  return row && { ...row, status: publicStatus(row.status) };
 }
 
 /** Writes the row, the first step, the job and the posting in the caller's commit. */

@@ -3,6 +3,7 @@ import type { SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
@@ -18,7 +19,7 @@ import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { swapErrors } from './errors.ts';
-import { openSwap } from './open-swap.ts';
+import { newestLike, openSwap } from './open-swap.ts';
 import { describeQuote, describeSwap, exampleQuote, exampleSwap, swapQuote, swapRecord } from './response.ts';
 import { publicStatuses, statesOf } from './saga.ts';
 import { findSwap, selectSwaps } from './swap.ts';
@@ -110,6 +111,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       body: swapBody,
       examples: { body: { from: 'USDC', to: 'ETH', amount: '100' } },
       idempotent: true,
+      guarded: true,
       returns: {
         200: {
           description: 'The request was accepted',
@@ -122,7 +124,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       asks: askedOwner,
       errors: [...swapRefusals, ...paymentRefusals],
     },
-    async ({ caller, body, idempotency }) => {
+    async ({ caller, body, idempotency, guard }) => {
       // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
       // silent or the market pays nothing, and whatever the policies say.
       const asked = await askBefore(() => readSwap(parts, body));
@@ -131,6 +133,7 @@ function executeRoute(parts: SwapRouteParts): Route {
         const { terms } = asked();
         const { accountId, keyId } = caller;
         const authority = consented();
+        await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, { ...terms, accountId }));
         const { id, outcome } = await openSwap(tx, ledger, { ...terms, accountId, keyId, authority, validSeconds });
         requirePosted(outcome, 'a new swap');
         const { airpayFee, gasFeeIfFailed, amountOut, rate, ...told } = describeQuote(terms);

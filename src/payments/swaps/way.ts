@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SilentChains } from '../../chains/network.ts';
 import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
+import { notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { amountOf, toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { note } from '../../policies/approvals/asks.ts';
@@ -19,7 +20,7 @@ const amount = amountField.meta({
 });
 export const wanted = z.strictObject({ from: token, to: token, amount });
 
-export const swapBody = wanted.extend({ note });
+export const swapBody = wanted.extend({ note, notDuplicateOf });
 
 export async function readTerms(
   parts: QuoteParts,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
+import type { DuplicateGuard } from '../../kernel/http/duplicate-guard.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { findEarlier } from '../../ledger/post-batch.ts';
 import type { Authority, IdempotencyScope, Posted } from '../../ledger/posting.ts';
@@ -22,12 +23,13 @@ interface TransferRequest {
   readonly amount: Amount;
   readonly description: string | undefined;
   readonly idempotency: IdempotencyClaim | undefined;
+  readonly guard: DuplicateGuard | undefined;
 }
 
 /** Resolve the recipient → ask the policies → post. When this returns, the money has moved. */
 async function createTransfer(
   { db, ledger, recipients, consent }: TransferParts,
-  { caller, to: whom, amount, description, idempotency: claim }: TransferRequest,
+  { caller, to: whom, amount, description, idempotency: claim, guard }: TransferRequest,
 ): Promise<CompletedTransfer> {
   const { accountId: senderId, keyId } = caller;
   const idempotency = claim && { ...claim, accountId: senderId };
@@ -43,7 +45,9 @@ async function createTransfer(
     return replayOrThrow(db, idempotency, error);
   }
   return completeOrRefuse(
-    await ledger.post(transferPosting({ senderId, recipientId, amount, keyId, authority, description, idempotency })),
+    await ledger.post(
+      transferPosting({ senderId, recipientId, amount, keyId, authority, description, idempotency, guard }),
+    ),
   );
 }
 
@@ -158,6 +162,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       body: transferBody,
       examples: { body: { to: 'PA-7K2M9QXA', amount: 50, currency: 'USDC' } },
       idempotent: true,
+      guarded: true,
       returns: {
         200: {
           description: 'The transfer is complete',
@@ -177,7 +182,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       asks: askedOwner,
       errors: [...transferRefusals, ...paymentRefusals],
     },
-    async ({ caller, body, idempotency }) => {
+    async ({ caller, body, idempotency, guard }) => {
       const amount = requireAmount(body.currency, body.amount);
       const { posting, replayed } = await createTransfer(parts, {
         caller,
@@ -185,6 +190,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
         amount,
         description: body.description,
         idempotency,
+        guard,
       });
       const answer = ok(describeTransfer(posting));
       return replayed ? { ...answer, replayed } : answer;

@@ -1,3 +1,4 @@
+import type { DuplicateGuard } from '../../kernel/http/duplicate-guard.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
 import { postingRefusal } from '../../ledger/balance-errors.ts';
 import { describeMoney, type EventType, jsonAmount, type PartyOf } from '../../ledger/event-types.ts';
@@ -33,11 +34,12 @@ export interface Payment {
   readonly authority: Authority;
   readonly description: string | undefined;
   readonly idempotency?: IdempotencyScope | undefined;
+  readonly guard?: DuplicateGuard | undefined;
 }
 
 /** The posting for every payment between two users, whether a transfer or a paid invoice. */
 export function transferPosting(payment: Payment): Posting {
-  const { senderId, recipientId, amount, keyId, authority, description, idempotency } = payment;
+  const { senderId, recipientId, amount, keyId, authority, description, idempotency, guard } = payment;
   const { asset } = amount;
   const fee = transferFee(amount);
   return {
@@ -57,6 +59,7 @@ export function transferPosting(payment: Payment): Posting {
     recipientEvent: 'payment.received',
     description,
     idempotency,
+    guard,
   };
 }
 

@@ -3,6 +3,7 @@ import { visibleText } from '../../accounts/fields.ts';
 import { type AccountIdentifier, explainNotFound } from '../../accounts/find-account.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
+import { notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { type Amount, subtract, toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { transferFee } from '../../money/fees.ts';
@@ -22,6 +23,7 @@ export const transferBody = z.strictObject({
   currency,
   description: visibleText(500).optional().meta({ description: 'Shown to both sides.' }),
   note,
+  notDuplicateOf,
 });
 
 /** The id of the recipient's account. */

@@ -3,6 +3,7 @@ import { multicallAddress, uniswap, uniswapMulticall } from '../../chains/abi.ts
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
 import { faceValue } from '../../custody/limits/value-limits.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
@@ -11,7 +12,7 @@ import type { Authority, Outcome } from '../../ledger/posting.ts';
 import { type Amount, subtract } from '../../money/amount.ts';
 import { type ChainId, chainIds, chains } from '../../money/catalogue.ts';
 import { withdrawalErrors } from './errors.ts';
-import { withdrawalSaga } from './saga.ts';
+import { publicStatus, type WithdrawalStatus, withdrawalSaga } from './saga.ts';
 import { sourceOf } from './withdrawal.ts';
 
 export interface NewWithdrawal {
@@ -28,6 +29,22 @@ export interface NewWithdrawal {
   readonly keyId?: string;
   /** Goes with the key. */
   readonly authority?: Authority;
+}
+
+/** The newest withdrawal like this one that was neither refunded nor cancelled. */
+export async function newestLike(
+  db: Queryable,
+  { accountId, chain, address, gross }: Pick<NewWithdrawal, 'accountId' | 'chain' | 'address' | 'gross'>,
+): Promise<Repeated | undefined> {
+  const { rows } = await db.query<Omit<Repeated, 'status'> & { status: WithdrawalStatus }>(
+    `SELECT id, status, created_at FROM withdrawals
+      WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND chain = $2 AND lower(address) = lower($3)
+        AND asset = $4 AND gross = $5 AND status NOT IN ('failed', 'cancelled')
+      ORDER BY id DESC LIMIT 1`,
+    [accountId, chain, address, gross.asset, gross.atomic],
+  );
+  const [row] = rows;
+  return row && { ...row, status: publicStatus(row.status) };
 }
 
 /** Refuses an unconfigured chain, a token that is not on the chain, and an address where the money would be lost. */

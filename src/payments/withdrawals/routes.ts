@@ -7,6 +7,7 @@ import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountValue, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
+import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
@@ -26,7 +27,7 @@ import { addressRoutes, limitsRoute } from './address-routes.ts';
 import { cancelWithdrawal } from './cancel-withdrawal.ts';
 import { quoteGas, refuseBelowGas } from './cover-gas.ts';
 import { withdrawalErrors } from './errors.ts';
-import { openWithdrawal } from './open-withdrawal.ts';
+import { newestLike, openWithdrawal } from './open-withdrawal.ts';
 import { chainField, describeWithdrawal, exampleWithdrawal, withdrawalRecord } from './response.ts';
 import { publicStatuses, statesOf } from './saga.ts';
 import { grossOf, readWayOut, withdrawBody, withdrawRefusals } from './way.ts';
@@ -107,6 +108,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       body: withdrawBody,
       examples: { body: { amount: 50, currency: 'USDC', address: exampleWithdrawal.address } },
       idempotent: true,
+      guarded: true,
       returns: {
         200: {
           description: 'The request was accepted',
@@ -137,7 +139,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       asks: askedOwner,
       errors: [...withdrawRefusals, ...paymentRefusals],
     },
-    async ({ caller, body, idempotency }) => {
+    async ({ caller, body, idempotency, guard }) => {
       const gross = grossOf(body);
       const fee = withdrawalFee(gross);
       // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
@@ -150,14 +152,14 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         const { address, value } = wayOut();
         const authority = consented();
         const quote = gas();
-        await enforceLimits(tx, brakes, { accountId: caller.accountId, address, value });
+        const { accountId, keyId } = caller;
+        const to = { accountId, chain: body.chain, address, gross };
+        await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, to));
+        await enforceLimits(tx, brakes, { accountId, address, value });
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {
-          accountId: caller.accountId,
-          keyId: caller.keyId,
+          ...to,
+          keyId,
           authority,
-          chain: body.chain,
-          address,
-          gross,
           fee,
           gas: quote.needed,
           value,

@@ -11,6 +11,7 @@ import { chainDownErrors, refuseSilent } from '../../custody/wallets/errors.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, holding, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
+import { notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { type Amount, subtract, toText } from '../../money/amount.ts';
 import { type ChainId, chains, coins, currencies, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { withdrawalFee } from '../../money/fees.ts';
@@ -34,6 +35,7 @@ export const withdrawBody = z.strictObject({
   }),
   chain: chainField.default(homeChain).meta({ description: 'The chain to pay out on, from your balance there.' }),
   note,
+  notDuplicateOf,
 });
 
 type WithdrawBody = z.output<typeof withdrawBody>;

@@ -146,7 +146,7 @@ async function findCaller(
   { accountId, keyId }: Approval,
 ): Promise<{ readonly caller: Caller; readonly isLive: boolean }> {
   const found = await db.query<Omit<Caller, 'bucket'> & { readonly isLive: boolean }>(
-    `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes,
+    `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, a.duplicate_guard,
             k.revoked_at IS NULL AND a.closed_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()) AS is_live
        FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.id = $1 AND k.account_id = $2`,
     [keyId, accountId],

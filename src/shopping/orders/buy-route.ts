@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { currency } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
+import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -14,7 +15,7 @@ import { paymentRefusals } from '../../policies/refusals.ts';
 import type { WaitForOrder } from './await-order.ts';
 import { type BuyParts, type PreparedOrder, prepareOrder, refuseUnfunded } from './buy.ts';
 import { orderErrors } from './errors.ts';
-import { lockPurchases, openOrder, recordHandedOver, refuseDuplicate } from './open-order.ts';
+import { newestLike, openOrder, recordHandedOver } from './open-order.ts';
 import { findOrder, type Order } from './order.ts';
 import { describeOrder, exampleOrder, orderedVariant, statusUrlOf } from './response.ts';
 import { buyBody, orderRefusals, paymentFor, readWanted } from './way.ts';
@@ -68,7 +69,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
       tag: 'Shopping',
       summary: 'Buy a product',
       description:
-        'Buys from a shop that has enabled orders. The money is held and paid when the shop accepts the order; otherwise all of it is refunded. 202 means that the shop has not responded yet: poll `statusUrl`, register a webhook for `order.completed` and `order.failed`, or cancel the order. Send an Idempotency-Key, so that a retry after a lost connection never buys twice. Without one, an order for the same product to the same address is refused with `possible_duplicate` while the first order is open and for one minute after it completes.',
+        'Buys from a shop that has enabled orders. The money is held and paid when the shop accepts the order; otherwise all of it is refunded. 202 means that the shop has not responded yet: poll `statusUrl`, register a webhook for `order.completed` and `order.failed`, or cancel the order. Send an Idempotency-Key, so that a retry after a lost connection never buys twice. An order for the same product to the same address under another key is always refused with `possible_duplicate`, while the first order is open and for ten minutes after it completes.',
       auth: 'key',
       scope: 'pay',
       body: buyBody,
@@ -83,6 +84,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
         },
       },
       idempotent: true,
+      guarded: true,
       returns: {
         200: { description: 'The order is complete', schema: bought, example: { ...example, status: 'completed' } },
         202: {
@@ -158,13 +160,9 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
   const { accountId, keyId } = caller;
   const kept = await once({ caller, idempotency, kind: 'orders' }, async (tx) => {
     if (prepared === undefined) throw new Error('an order that was placed is not there');
-    await lockPurchases(tx, accountId);
-    await refuseDuplicate(tx, {
-      accountId,
-      likeness: prepared.likeness,
-      notDuplicateOf,
-      publicUrl: parts.publicUrl(),
-    });
+    // Orders are always guarded.
+    const guard = { notDuplicateOf };
+    await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, prepared, parts.publicUrl()));
     const { continueUrl, authority } = prepared;
     if (continueUrl !== undefined) {
       return { status: 200, body: { orderId: await recordHandedOver(tx, caller, { ...prepared, continueUrl }) } };

@@ -1,4 +1,5 @@
 import type { Caller } from '../../kernel/http/define-route.ts';
+import { type DuplicateGuard, refuseRepeated } from '../../kernel/http/duplicate-guard.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import { balanceErrors } from '../../ledger/balance-errors.ts';
@@ -13,7 +14,7 @@ import { type BegunCheckout, type CheckoutTotal, toAmount, totalOf } from './che
 import { productOrRefuse, type WantedProduct } from './choose-product.ts';
 import { orderErrors } from './errors.ts';
 import { type Gate, gateOrRefuse } from './gate.ts';
-import { duplicateHash, type NewOrder, refuseDuplicate } from './open-order.ts';
+import { duplicateHash, type NewOrder, newestLike } from './open-order.ts';
 import { heldFor, type OrderParts } from './order.ts';
 import { addressOrRefuse, type GivenAddress, readBuyer } from './read-address.ts';
 
@@ -23,7 +24,7 @@ export interface BuyParts extends Pick<OrderParts, 'db' | 'ledger' | 'secrets' |
   readonly publicUrl: () => string;
 }
 
-export interface Purchase {
+export interface Purchase extends DuplicateGuard {
   readonly caller: Caller;
   /** The client's IP address. */
   readonly ip: string;
@@ -34,7 +35,6 @@ export interface Purchase {
   readonly most: Amount;
   readonly asset: Currency;
   readonly shippingAddress: GivenAddress | undefined;
-  readonly notDuplicateOf: string | undefined;
 }
 
 /** With a `continueUrl`, only the buyer can finish the purchase, on the shop's pages. */
@@ -54,12 +54,8 @@ export async function prepareOrder(parts: BuyParts, purchase: Purchase): Promise
     ...(gate.kind === 'ucp' && { platform: 'ucp' }),
   });
   const likeness = duplicateHash(website.name, { itemId: product.itemId, quantity }, address);
-  await refuseDuplicate(db, {
-    accountId: caller.accountId,
-    likeness,
-    notDuplicateOf: purchase.notDuplicateOf,
-    publicUrl: parts.publicUrl(),
-  });
+  // Before the shop is asked, and again in the commit.
+  refuseRepeated(purchase, await newestLike(db, { accountId: caller.accountId, likeness }, parts.publicUrl()));
   const offer = await askedOf(offerOf(parts, gate, { product, quantity, address, asset, accountId: caller.accountId }));
   refuseUnlessAgreed(offer.total, { asset, most });
   const amount = toAmount(asset, offer.total);

@@ -66,12 +66,6 @@ const ownErrors = defineErrors({
     detail:
       'The shop moved to another account or changed its orders URL while the order was being prepared. Nothing was charged. Send the request again.',
   },
-  possible_duplicate: {
-    status: 409,
-    title: 'Possible duplicate order',
-    detail:
-      'An order for the same product to the same address is open or completed less than a minute ago: see `orderId` and `statusUrl`. To order again on purpose, send that id as notDuplicateOf.',
-  },
   order_failed: {
     status: 409,
     title: 'Order failed',

@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { normalizeAddress, type ShippingAddress } from '../../accounts/addresses/shipping-address.ts';
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
-import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
+import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
@@ -12,15 +12,11 @@ import { type Authority, newPostingId, type Outcome } from '../../ledger/posting
 import type { CheckoutTotal } from './checkout.ts';
 import type { OrderedProduct } from './choose-product.ts';
 import { issueCredential, newCredentialToken } from './credential.ts';
-import { orderErrors } from './errors.ts';
 import { requireSameMerchant } from './gate.ts';
 import { type Order, type OrderRow, publicStatus, selectOrder, toOrder } from './order.ts';
 import { held } from './postings.ts';
 import { statusUrlOf } from './response.ts';
 import { orderSaga } from './saga.ts';
-
-/** How long after completion an equal purchase counts as a duplicate. While the order is open, it always does. */
-const alikeSeconds = 60;
 
 /** A hash of what makes two purchases probable duplicates. */
 export function duplicateHash(
@@ -35,39 +31,33 @@ export function duplicateHash(
     .digest();
 }
 
-interface Repetition {
-  readonly accountId: bigint;
-  readonly likeness: Buffer;
-  /** The buyer states that the purchase does not repeat this order. */
-  readonly notDuplicateOf: string | undefined;
-  readonly publicUrl: string;
-}
-
 /**
- * Agents resend a purchase under fresh idempotency keys, often because the shop was slow. An order that failed or needs the buyer
- * can be retried at once.
+ * The newest order like this one, whatever its total. While an order is open, it always counts; one that failed, was refunded or needs
+ * the buyer can be repeated at once.
  */
-export async function refuseDuplicate(
+export async function newestLike(
   db: Queryable,
-  { accountId, likeness, notDuplicateOf, publicUrl }: Repetition,
-): Promise<void> {
+  { accountId, likeness }: Pick<NewOrder, 'accountId' | 'likeness'>,
+  publicUrl: string,
+): Promise<Repeated | undefined> {
   const { rows } = await db.query<OrderRow>(
     `${selectOrder} WHERE o.account_id = $1 AND o.likeness = $2
-        AND (o.status = 'placed' OR (o.status = 'completed'
-          AND o.finished_at > clock_timestamp() - make_interval(secs => ${alikeSeconds})))
-      ORDER BY o.created_at DESC, o.id DESC LIMIT 1`,
+        AND (o.status = 'placed' OR (o.status = 'completed' AND o.finished_at > clock_timestamp() - ${repeatedWithin}))
+      ORDER BY o.created_at DESC, o.id DESC`,
     [accountId, likeness],
   );
-  const [row] = rows;
-  if (row === undefined || row.id === notDuplicateOf) return;
-  throw orderErrors.possible_duplicate(undefined, {
-    members: { orderId: row.id, orderStatus: publicStatus(toOrder(row)), statusUrl: statusUrlOf(row.id, publicUrl) },
-  });
-}
-
-/** Serializes the purchases of one account, so that the duplicate check sees concurrent ones. */
-export async function lockPurchases(tx: Transaction, accountId: bigint): Promise<void> {
-  await lockUntilCommit(tx, { kind: 'purchases', of: String(accountId) });
+  const order = rows.map(toOrder).find((found) => publicStatus(found) !== 'refunded');
+  if (order === undefined) return undefined;
+  const { id, createdAt } = order;
+  const status = publicStatus(order);
+  return {
+    id,
+    status,
+    createdAt,
+    detail:
+      'An order for the same product to the same address is open or was completed less than ten minutes ago: see `orderId` and `statusUrl`. Nothing was charged. To order again on purpose, send that id as notDuplicateOf.',
+    members: { orderId: id, orderStatus: status, statusUrl: statusUrlOf(id, publicUrl) },
+  };
 }
 
 type SameAsOrder = 'accountId' | 'domain' | 'merchantId' | 'channel' | 'quantity' | 'asset' | 'amount' | 'fee';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { shippingAddress, visibleText } from '../../accounts/fields.ts';
 import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
+import { guardErrors, notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import type { ErrorKind } from '../../kernel/http/problem.ts';
 import { toText } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
@@ -45,11 +46,7 @@ export const buyBody = z.strictObject({
     description:
       'For this order only; defaults to the address of your account. Text on one or more lines, or an object. Without a name, your account name is used. Text may omit the country if region and postal code imply it.',
   }),
-  notDuplicateOf: z
-    .string()
-    .max(64)
-    .optional()
-    .meta({ description: 'The id of an earlier, similar order, to confirm that this order is not a duplicate of it.' }),
+  notDuplicateOf,
   note,
 });
 
@@ -107,6 +104,7 @@ const ofPlacedOrders: readonly ErrorKind[] = [orderErrors.order_not_found, order
 
 export const orderRefusals = [
   ...Object.values(orderErrors).filter((error) => !ofPlacedOrders.includes(error)),
+  guardErrors.possible_duplicate,
   shoppingErrors.merchant_unreachable,
   shoppingErrors.merchant_too_slow,
   shoppingErrors.merchant_unsupported,

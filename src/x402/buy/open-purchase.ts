@@ -11,6 +11,7 @@ import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
 import type { Transaction } from '../../kernel/db/database.ts';
 import { TryAgain } from '../../kernel/db/errors.ts';
+import { type Repeated, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { newId } from '../../kernel/ids/ids.ts';
@@ -24,13 +25,14 @@ import type { Authority } from '../../ledger/posting.ts';
 import { type Amount, add } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import type { Consent } from '../../policies/consent.ts';
+import type { SellerRequest } from './ask-seller.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
 import { type Charged, feeOf } from './fee.ts';
 import { askForFloat, type Float, freeUntilCommit, readFloat } from './fill-float.ts';
 import { hostOf, paymentToSeller } from './payment-to-seller.ts';
 import { homeUsdc, type PurchaseParts, payStep } from './purchase.ts';
-import { laneOf, purchaseSaga } from './saga.ts';
+import { laneOf, type PurchaseStatus, publicStatus, purchaseSaga } from './saga.ts';
 import { type Buying, refuseAbove } from './seller-request.ts';
 
 /** Logged again only after this long without a refusal. */
@@ -114,6 +116,9 @@ async function openWithin(
     if (holder === 'another') throw httpErrors.idempotency_mismatch();
     if (holder === 'this') return undefined;
   }
+  await refuseDuplicate(tx, { guard: opening.guard, accountId: caller.accountId }, () =>
+    newestOpen(tx, parts, opening),
+  );
   await brake(tx, parts, opening);
   const free = await freeUntilCommit(tx, float);
   if (free === undefined || free < offer.price.atomic) {
@@ -130,6 +135,28 @@ async function openWithin(
   // The key comes last, as in ledger.post.
   if (scope !== undefined && !(await claimKey(tx, scope))) throw httpErrors.idempotency_mismatch();
   return id;
+}
+
+/**
+ * The newest purchase with the same request that the seller has not answered yet. Repeating a call is usual, so only then it looks
+ * like a mistake.
+ */
+async function newestOpen(
+  tx: Transaction,
+  { secrets }: OpeningParts,
+  { caller, request }: Opening,
+): Promise<Repeated | undefined> {
+  const { rows } = await tx.query<Omit<Repeated, 'status'> & { status: PurchaseStatus; sealed: Buffer }>(
+    `SELECT p.id, p.status, p.created_at, r.sealed FROM purchases p JOIN purchase_requests r ON r.purchase_id = p.id
+      WHERE p.account_id = $1 AND p.method = $2 AND p.url = $3 AND p.finished_at IS NULL
+      ORDER BY p.id DESC`,
+    [caller.accountId, request.method, request.url],
+  );
+  const alike = rows.find(({ sealed }) => {
+    const { body } = JSON.parse(secrets.open('purchases', sealed)) as SellerRequest;
+    return body === request.body;
+  });
+  return alike && { id: alike.id, status: publicStatus(alike.status), createdAt: alike.createdAt };
 }
 
 /**

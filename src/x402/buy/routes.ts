@@ -45,6 +45,7 @@ function payRoute(parts: BuyParts): Route {
       body: payBody,
       examples: { body: { url: examplePurchase.url, maxAmount: 0.05 } },
       idempotent: true,
+      guarded: true,
       returns: { 200: { description: 'The seller’s response', schema: payResponse, example: examplePaid } },
       asks: askedOwner,
       errors: [
@@ -55,9 +56,9 @@ function payRoute(parts: BuyParts): Route {
         ...Object.values(shoppingErrors),
       ],
     },
-    async ({ caller, ip, body, idempotency }) => {
-      const request = readRequest(body);
-      const { answer, replayed } = await buy(parts, { caller, ip, idempotency, request, maximum: readMaximum(body) });
+    async ({ caller, ip, body, idempotency, guard }) => {
+      const buying = { caller, ip, idempotency, guard, request: readRequest(body), maximum: readMaximum(body) };
+      const { answer, replayed } = await buy(parts, buying);
       return { ...ok(answer), ...(replayed && { replayed }) };
     },
   );

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import type { Caller, IdempotencyClaim } from '../../kernel/http/define-route.ts';
+import { type DuplicateGuard, notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { type Amount, amountOf, toJsonNumber } from '../../money/amount.ts';
 import { note } from '../../policies/approvals/asks.ts';
@@ -30,6 +31,7 @@ export const payBody = z.strictObject({
       'The most you are willing to pay, in USDC, as a number or decimal string. If the seller asks for more, nothing is paid.',
   }),
   note,
+  notDuplicateOf,
 });
 export type PayBody = z.output<typeof payBody>;
 
@@ -38,6 +40,7 @@ export interface Buying {
   /** The caller's IP address. */
   readonly ip: string;
   readonly idempotency: IdempotencyClaim | undefined;
+  readonly guard: DuplicateGuard | undefined;
   readonly request: SellerRequest;
   readonly maximum: Amount;
 }

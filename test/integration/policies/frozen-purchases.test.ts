@@ -22,6 +22,7 @@ test('a freeze stops a purchase that the seller has not seen, and returns the mo
   const id = await openPurchase(world.parts({ consent }), {
     caller,
     idempotency: undefined,
+    guard: undefined,
     request: { method: 'GET', url: seller.url, headers: {} },
     ip: '127.0.0.1',
     maximum: amountOf('USDC', 5_000_000n),

@@ -54,6 +54,7 @@ async function newBuyer() {
       const id = await openPurchase(parts(), {
         caller,
         idempotency: undefined,
+        guard: undefined,
         request: { method: 'GET', url: seller.url, headers: {} },
         ip: '127.0.0.1',
         maximum: usdc(start),
