@@ -4,7 +4,7 @@ import { onlyRow } from '../../../src/kernel/db/database.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { type PostCall, type PostRow, postBatch } from '../../../src/ledger/post-batch.ts';
-import type { Posting } from '../../../src/ledger/posting.ts';
+import { type Posting, toPostingId } from '../../../src/ledger/posting.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import { amountOf } from '../../../src/money/amount.ts';
 import { createBudget } from '../../support/budgets.ts';
@@ -86,6 +86,8 @@ const payment = fc.record({
   withKey: fc.boolean(),
   /** The number of policies that it was judged by. */
   stamp: fc.option(fc.constantFrom(0n, 1n), { nil: undefined }),
+  /** Guarded, and then against all or all but the last one. */
+  guard: fc.option(fc.constantFrom('all', 'all but the last'), { nil: undefined }),
 });
 const step = fc.oneof(
   { weight: 12, arbitrary: payment.map((one) => ({ kind: 'pay' as const, ...one })) },
@@ -122,9 +124,20 @@ async function take(owners: Owners, way: Way, one: Step): Promise<string> {
     description: one.description,
     ...(one.withKey && { keyId: from.keyId }),
     ...(one.stamp !== undefined && { authority: { stamp: one.stamp, spends: [] } }),
+    ...(one.guard !== undefined && {
+      guard: { notDuplicateOf: one.guard === 'all' ? undefined : await newestPosting(from.id) },
+    }),
     ...(one.key !== undefined && { idempotency: scope(from.id, one.key.name, one.key.request) }),
   });
   return (await postBy(way, posting)).outcome;
+}
+
+async function newestPosting(sender: bigint): Promise<string | undefined> {
+  const { rows } = await db.query<{ id: string }>(
+    'SELECT id FROM ledger.postings WHERE sender_id = $1 ORDER BY posted_at DESC LIMIT 1',
+    [sender],
+  );
+  return rows[0] && toPostingId(rows[0].id);
 }
 
 const pay = (one: Partial<Extract<Step, { kind: 'pay' }>>): Step => ({
@@ -137,6 +150,7 @@ const pay = (one: Partial<Extract<Step, { kind: 'pay' }>>): Step => ({
   key: undefined,
   withKey: true,
   stamp: undefined,
+  guard: undefined,
   ...one,
 });
 /** Whatever is generated beside it: one sequence that meets them all. */
@@ -144,6 +158,8 @@ const everyOutcome: Step[] = [
   pay({ key: { name: 'k1', request: 'r1' } }),
   pay({ key: { name: 'k1', request: 'r1' } }),
   pay({ key: { name: 'k1', request: 'r2' } }),
+  pay({ guard: 'all' }),
+  pay({ guard: 'all but the last' }),
   pay({ amount: 2_000n }),
   { kind: 'freeze', who: 0 },
   pay({}),
@@ -180,6 +196,7 @@ it('posts alone exactly what a batch of one posts, whatever happened before', as
     'mismatch',
     'unknown_account',
     'stale',
+    'possible_duplicate',
   ]) {
     expect(seen).toContain(outcome);
   }
