@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Database, Queryable } from '../kernel/db/database.ts';
+import { deleteInChunks } from '../kernel/db/delete-in-chunks.ts';
 import type { Feature } from '../kernel/feature.ts';
 import { defineJob, handleJob } from '../kernel/jobs/define-job.ts';
 import type { Schedule } from '../kernel/jobs/worker.ts';
@@ -41,6 +42,17 @@ export function expireIdempotencyKeys(db: Database): Schedule {
   };
 }
 
+const forgetJob = defineJob({ name: 'forget-guarded-payments', payload: z.unknown(), maxAttempts: 1 });
+
+/** A guard looks back ten minutes. */
+function forgetGuardedPayments(db: Database): Schedule {
+  const where = "posted_at < now() - interval '1 hour'";
+  return {
+    at: '23 * * * *',
+    handler: handleJob(forgetJob, () => deleteInChunks(db, { table: 'ledger.guarded_payments', where })),
+  };
+}
+
 const months = defineJob({ name: 'open-ledger-months', payload: z.unknown(), maxAttempts: 5 });
 
 /** Every day, although a month is opened once: a run that fails is made up for weeks before the month begins. */
@@ -56,5 +68,5 @@ export function openMonthsDaily(db: Database, logger: Logger): Schedule {
 export const ledger: Feature<{ working: { readonly db: Database; readonly logger: Logger } }> = {
   name: 'ledger',
   commands: (program, tools) => addLedgerCommands(program, tools),
-  schedules: ({ db, logger }) => [expireIdempotencyKeys(db), openMonthsDaily(db, logger)],
+  schedules: ({ db, logger }) => [expireIdempotencyKeys(db), forgetGuardedPayments(db), openMonthsDaily(db, logger)],
 };

@@ -124,14 +124,37 @@ BEGIN
    WHERE b.id = g.id AND g.amount > 0 AND g.bucket = ANY (b.nos);
 END $$;
 
+-- The payments of payers that were guarded once, so that looking for one like another costs the same however many there are. From
+-- `since` on, every posting of the payer that has a recipient is here; what is older than ten minutes is of no use.
+CREATE TABLE ledger.guarded_payers (payer bigint PRIMARY KEY, since timestamptz NOT NULL);
+CREATE TABLE ledger.guarded_payments (
+  payer         bigint NOT NULL,
+  recipient     bigint NOT NULL,
+  amount        numeric NOT NULL,
+  posted_at     timestamptz NOT NULL,
+  type          text NOT NULL,
+  has_reference boolean NOT NULL,
+  posting_id    uuid NOT NULL
+);
+CREATE INDEX guarded_payments_like ON ledger.guarded_payments (payer, recipient, amount, posted_at);
+CREATE INDEX guarded_payments_by_age ON ledger.guarded_payments USING brin (posted_at) WITH (autosummarize = on);
+
 -- The newest posting like another one: by the same payer, of the same type, to the same recipient, of the same amount. Payments with a
--- reference, as those of invoices have, are not like payments without. No row if there is none.
+-- reference, as those of invoices have, are not like payments without. No row if there is none after `since`.
 CREATE FUNCTION ledger.newest_like(payer bigint, type text, recipient bigint, amount numeric, has_reference boolean, since timestamptz)
 RETURNS TABLE (posting_id uuid, posted_at timestamptz) LANGUAGE sql STABLE ROWS 1 AS $$
-  SELECT p.id, p.posted_at FROM ledger.postings p
-   WHERE p.payer = newest_like.payer AND p.posted_at > since AND p.type = newest_like.type AND p.recipient_id = recipient
-     AND p.amount = newest_like.amount AND (p.reference IS NOT NULL) = has_reference
-   ORDER BY p.posted_at DESC LIMIT 1
+  SELECT * FROM (
+    SELECT g.posting_id, g.posted_at FROM ledger.guarded_payments g
+     WHERE g.payer = newest_like.payer AND g.recipient = newest_like.recipient AND g.amount = newest_like.amount AND g.posted_at > since
+       AND g.type = newest_like.type AND g.has_reference = newest_like.has_reference
+    UNION ALL
+    -- Until the payer was guarded.
+    SELECT p.id, p.posted_at FROM ledger.postings p
+     WHERE p.payer = newest_like.payer AND p.posted_at > since
+       AND p.posted_at < coalesce((SELECT w.since FROM ledger.guarded_payers w WHERE w.payer = newest_like.payer), 'infinity')
+       AND p.type = newest_like.type AND p.recipient_id = newest_like.recipient AND p.amount = newest_like.amount
+       AND (p.reference IS NOT NULL) = newest_like.has_reference) l
+   ORDER BY posted_at DESC LIMIT 1
 $$;
 
 -- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp, after the accounts and ascending. The buckets of a
@@ -186,6 +209,7 @@ DECLARE
   entry integer := 1;
   first_entry integer;
   stamped bigint[];
+  watched bigint[];
   stale integer[];
   -- Of each budget: where its row is, its current bucket and when that ends, its limit, and what remained of it and remains.
   budget_rows tid[];
@@ -258,8 +282,9 @@ BEGIN
          ARRAY(SELECT q.place FROM unnest(keys) WITH ORDINALITY q (digest, place)
                 CROSS JOIN LATERAL (SELECT FROM ledger.idempotency_keys i WHERE i.digest = q.digest OFFSET 0) i),
          ARRAY(SELECT DISTINCT s.account_id FROM ledger.event_subscriptions s WHERE s.account_id = ANY (senders || recipients)),
-         ARRAY(SELECT s.account_id FROM public.key_stamps s WHERE s.account_id = ANY (senders))
-    INTO revoked, frozen, closed, repeated, listeners, stamped;
+         ARRAY(SELECT s.account_id FROM public.key_stamps s WHERE s.account_id = ANY (senders)),
+         ARRAY(SELECT w.payer FROM ledger.guarded_payers w WHERE w.payer = ANY (touched))
+    INTO revoked, frozen, closed, repeated, listeners, stamped, watched;
   IF cardinality(stamped) > 0 THEN
     stale := ARRAY(SELECT q.place FROM unnest(senders, stamps, key_ids) WITH ORDINALITY q (sender, stamp, key_id, place)
                      JOIN public.key_stamps s ON s.account_id = q.sender
@@ -509,6 +534,20 @@ BEGIN
         PERFORM ledger.give_back(ids[i], first_at + (i - 1) * step, returns_of[i], return_parts[i], return_wholes[i]);
       END IF;
     END LOOP;
+  END IF;
+
+  IF guards IS NOT NULL THEN
+    INSERT INTO ledger.guarded_payers (payer, since)
+      SELECT DISTINCT touched[p.payer], first_at FROM unnest(guards, payers, verdicts) p (guard, payer, verdict)
+       WHERE p.guard IS NOT NULL AND p.verdict = 'P' ORDER BY 1
+      ON CONFLICT DO NOTHING;
+    watched := ARRAY(SELECT w.payer FROM ledger.guarded_payers w WHERE w.payer = ANY (touched));
+  END IF;
+  IF cardinality(watched) > 0 THEN
+    INSERT INTO ledger.guarded_payments (payer, recipient, amount, posted_at, type, has_reference, posting_id)
+      SELECT touched[p.payer], p.recipient, p.amount, first_at + (p.n - 1) * step, p.type, p.ref IS NOT NULL, p.id
+        FROM unnest(ids, types, payers, recipients, amounts, refs, verdicts) WITH ORDINALITY p (id, type, payer, recipient, amount, ref, verdict, n)
+       WHERE p.verdict = 'P' AND p.recipient IS NOT NULL AND touched[p.payer] = ANY (watched);
   END IF;
 
   IF keys IS NOT NULL THEN

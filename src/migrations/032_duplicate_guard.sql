@@ -25,6 +25,7 @@ DECLARE
   is_usual boolean;
   tells_sender boolean;
   tells_recipient boolean;
+  is_watched boolean;
   updated integer;
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -51,8 +52,9 @@ BEGIN
         SELECT FROM ledger.newest_like(payer, type, recipient, amount, false, clock_timestamp() - interval '10 minutes') l
          WHERE l.posting_id <> guard)),
       EXISTS (SELECT FROM ledger.event_subscriptions s WHERE s.account_id = sender AND s.type = sender_event),
-      EXISTS (SELECT FROM ledger.event_subscriptions s WHERE s.account_id = recipient AND s.type = recipient_event)
-    INTO is_usual, tells_sender, tells_recipient;
+      EXISTS (SELECT FROM ledger.event_subscriptions s WHERE s.account_id = recipient AND s.type = recipient_event),
+      EXISTS (SELECT FROM ledger.guarded_payers w WHERE w.payer = post_one.payer)
+    INTO is_usual, tells_sender, tells_recipient, is_watched;
 
   IF is_usual IS NOT TRUE THEN
     SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier FROM ledger.post(
@@ -85,6 +87,13 @@ BEGIN
   IF key IS NOT NULL THEN
     INSERT INTO ledger.idempotency_keys (digest, request_digest, posting_id, posted_at)
       VALUES (key, request_digest, posting_id, first_at);
+  END IF;
+  IF guard IS NOT NULL AND NOT is_watched THEN
+    INSERT INTO ledger.guarded_payers (payer, since) VALUES (payer, first_at);
+  END IF;
+  IF (guard IS NOT NULL OR is_watched) AND recipient IS NOT NULL THEN
+    INSERT INTO ledger.guarded_payments (payer, recipient, amount, posted_at, type, has_reference, posting_id)
+      VALUES (payer, recipient, amount, first_at, type, false, posting_id);
   END IF;
   IF tells_sender THEN
     INSERT INTO ledger.events (id, account_id, type, posting_id, created_at)

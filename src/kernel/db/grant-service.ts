@@ -27,6 +27,8 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.budget_counts': ['SELECT', 'INSERT', 'UPDATE (most, bucket, bucket_until, spent, in_bucket)'],
   'ledger.spendings': ['SELECT', 'INSERT'],
   'ledger.spending_returns': ['SELECT', 'INSERT'],
+  'ledger.guarded_payers': ['SELECT', 'INSERT'],
+  'ledger.guarded_payments': ['SELECT', 'INSERT', 'DELETE'],
   'public.audit_log': ['SELECT', 'INSERT'],
   // Decision records are append-only, and leave the waiting table only for the chain.
   'public.decisions_waiting': ['SELECT', 'INSERT', 'DELETE'],

@@ -1,0 +1,248 @@
+import { privateKeyToAddress } from 'viem/accounts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Client, Reply, TestAccount } from '../../support/client.ts';
+import { createKey } from '../../support/key-tree.ts';
+import { openOwnerBrowser } from '../../support/owner.ts';
+import { useService } from '../../support/service.ts';
+
+const service = useService({ settings: { orders: { waitSeconds: 25 } } });
+
+/** 100 by command: `LOST_RESPONSES=100 npm test -- test/integration/payments/duplicate-guard.test.ts`. */
+const lostResponses = Number(process.env['LOST_RESPONSES'] ?? 10);
+
+let client: Client;
+let agent: TestAccount;
+let friend: TestAccount;
+let keys = 0;
+
+beforeAll(() => {
+  client = service.client;
+});
+
+beforeEach(async () => {
+  agent = await client.register();
+  friend = await client.register();
+  expect((await client.post('/sandbox/fund', { amount: 500 }, agent.key)).status).toBe(200);
+});
+
+const outside = privateKeyToAddress(`0x${'7'.repeat(64)}`);
+const mug = {
+  website: 'demo-shop.example',
+  productTitle: 'Stoneware Mug, Sea',
+  productBrand: 'Alder Pottery',
+  amount: 24,
+  paymentMethod: 'usdc',
+  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
+};
+
+interface Operation {
+  /** The path and the body of one more such payment. */
+  readonly ask: () => Promise<{ readonly path: string; readonly body: object }>;
+  readonly idOf: (paid: Reply['body']) => string;
+  /** How many of them there are. */
+  readonly count: string;
+}
+
+const fixed = (path: string, body: () => object) => async () => ({ path, body: body() });
+const paidAs = (type: string) =>
+  `SELECT count(*) FROM ledger.postings p JOIN accounts a ON a.id = p.sender_id WHERE a.handle = $1 AND ${type}`;
+const rowsOf = (table: string) =>
+  `SELECT count(*) FROM ${table} t JOIN accounts a ON a.id = t.account_id WHERE a.handle = $1`;
+
+const operations: Readonly<Record<string, Operation>> = {
+  transfer: {
+    ask: fixed('/agent/transfer', () => ({ to: friend.handle, amount: 7, currency: 'USDC' })),
+    idOf: ({ transferId }) => transferId,
+    count: paidAs(`p.type = 'transfer'`),
+  },
+  'invoice payment': {
+    // An invoice is paid once. A seller who is asked again sends another one.
+    async ask() {
+      const invoice = { toHandle: agent.handle, amount: 7, currency: 'USDC', description: 'Lunch' };
+      const { body } = await client.post('/invoices', invoice, friend.key);
+      return { path: `/invoices/${body.id}/pay`, body: {} };
+    },
+    idOf: ({ transferId }) => transferId,
+    count: paidAs(`p.type = 'transfer'`),
+  },
+  withdrawal: {
+    ask: fixed('/circle/withdraw', () => ({ amount: 20, address: outside })),
+    idOf: ({ txId }) => txId,
+    count: rowsOf('withdrawals'),
+  },
+  bridge: {
+    ask: fixed('/cross-chain/transfer', () => ({ from: 'MATIC', to: 'BASE', amount: '5' })),
+    idOf: ({ transferId }) => transferId,
+    count: rowsOf('bridges'),
+  },
+  swap: {
+    ask: fixed('/swap/execute', () => ({ from: 'USDC', to: 'ETH', amount: '5' })),
+    idOf: ({ txId }) => txId,
+    count: rowsOf('swaps'),
+  },
+  order: { ask: fixed('/shopping/buy', () => mug), idOf: ({ orderId }) => orderId, count: rowsOf('orders') },
+};
+
+async function pay(
+  { ask }: Operation,
+  more: object = {},
+  headers: Record<string, string> = { 'duplicate-guard': 'on' },
+): Promise<Reply> {
+  const { path, body } = await ask();
+  const key = { 'idempotency-key': `key ${++keys}` };
+  return client.request('POST', path, { key: agent.key, body: { ...body, ...more }, headers: { ...key, ...headers } });
+}
+
+async function count({ count: text }: Operation): Promise<number> {
+  const { rows } = await service.database.db.query<{ count: bigint }>(text, [agent.handle]);
+  return Number(rows[0]?.count);
+}
+
+const isPaid = ({ status }: Reply) => status === 200 || status === 202;
+const repeats = (id: string) => ({
+  status: 409,
+  body: {
+    code: 'possible_duplicate',
+    duplicateOf: { id, status: expect.any(String), createdAt: expect.stringMatching(/Z$/) },
+  },
+});
+
+describe.each(Object.entries(operations))('a guarded %s', (_name, operation) => {
+  test('is not repeated under another key, and once more when its request says so', async () => {
+    const paid = await pay(operation);
+    expect(paid, JSON.stringify(paid.body)).toSatisfy(isPaid);
+    const first = operation.idOf(paid.body);
+    for (let lost = 0; lost < lostResponses; lost++) expect(await pay(operation)).toMatchObject(repeats(first));
+    expect(await count(operation)).toBe(1);
+    expect(await pay(operation, { notDuplicateOf: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x' })).toMatchObject(repeats(first));
+
+    const again = await pay(operation, { notDuplicateOf: first }, {});
+    expect(again, JSON.stringify(again.body)).toSatisfy(isPaid);
+    const second = operation.idOf(again.body);
+    // Now the newer one is the newest.
+    expect(await pay(operation, { notDuplicateOf: first })).toMatchObject(repeats(second));
+    expect(await pay(operation)).toMatchObject(repeats(second));
+    expect(await count(operation)).toBe(2);
+  });
+
+  test('is made once when several ask at the same time', async () => {
+    const replies = await Promise.all(Array.from({ length: 8 }, () => pay(operation)));
+    expect(replies.filter(isPaid), JSON.stringify(replies.map(({ body }) => body))).toHaveLength(1);
+    const id = operation.idOf(replies.find(isPaid)?.body);
+    for (const reply of replies) if (!isPaid(reply)) expect(reply).toMatchObject(repeats(id));
+    expect(await count(operation)).toBe(1);
+  });
+});
+
+describe('the guard', () => {
+  const transfer = operations['transfer'] as Operation;
+  const withdrawal = operations['withdrawal'] as Operation;
+
+  test('is off unless it is asked for', async () => {
+    for (let made = 1; made <= 3; made++) expect((await pay(transfer, {}, {})).status).toBe(200);
+    expect((await pay(transfer, {}, { 'duplicate-guard': 'off' })).status).toBe(200);
+    // It looks at all payments, guarded or not.
+    expect((await pay(transfer)).body.code).toBe('possible_duplicate');
+    expect(await pay(transfer, {}, { 'duplicate-guard': 'maybe' })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request' },
+    });
+  });
+
+  test('answers a retry under the same key with the first response', async () => {
+    const headers = { 'duplicate-guard': 'on', 'idempotency-key': 'the same' };
+    const first = await pay(transfer, {}, headers);
+    const again = await pay(transfer, {}, headers);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  test('lets pass what differs in recipient, amount, currency or operation', async () => {
+    expect((await client.post('/sandbox/fund', { amount: 50, currency: 'EURC' }, agent.key)).status).toBe(200);
+    const other = await client.register();
+    for (const more of [{}, { amount: 7.01 }, { currency: 'EURC' }, { to: other.handle }]) {
+      expect((await pay(transfer, more)).status, JSON.stringify(more)).toBe(200);
+    }
+    expect((await pay(operations['invoice payment'] as Operation)).status).toBe(200);
+    // What another account pays is its own affair.
+    [agent, friend] = [friend, agent];
+    expect((await client.post('/sandbox/fund', { amount: 500 }, agent.key)).status).toBe(200);
+    expect((await pay(transfer)).status).toBe(200);
+  });
+
+  test('does not look at the words of a payment, nor at how its amount is written', async () => {
+    expect((await pay(transfer, { description: 'Lunch' })).status).toBe(200);
+    expect((await pay(transfer, { description: 'Dinner', amount: '7.000' })).body.code).toBe('possible_duplicate');
+  });
+
+  test('is turned on for an account, and off again', async () => {
+    const set = (duplicateGuard: boolean) => client.patch('/account', { duplicateGuard }, agent.key);
+    expect((await client.get('/account', agent.key)).body.duplicateGuard).toBe(false);
+    expect((await set(true)).body.duplicateGuard).toBe(true);
+    expect((await pay(transfer, {}, {})).status).toBe(200);
+    expect((await pay(transfer, {}, {})).body.code).toBe('possible_duplicate');
+    // A request cannot lift what the account wants.
+    expect((await pay(transfer, {}, { 'duplicate-guard': 'off' })).body.code).toBe('possible_duplicate');
+    await set(true);
+    expect((await set(false)).body.duplicateGuard).toBe(false);
+    expect((await pay(transfer, {}, {})).status).toBe(200);
+    const { entries } = (await client.get('/account/audit', agent.key)).body;
+    const told = entries.map(({ action }: { action: string }) => action).filter((name: string) => /guard/.test(name));
+    expect(told).toEqual(['duplicate_guard.off', 'duplicate_guard.on']);
+  });
+
+  test('does not count what was cancelled', async () => {
+    const hold = await pay(withdrawal);
+    const id = withdrawal.idOf(hold.body);
+    await service.database.db.query(`UPDATE withdrawals SET status = 'cancelled', finished_at = now() WHERE id = $1`, [
+      id,
+    ]);
+    expect(isPaid(await pay(withdrawal))).toBe(true);
+  });
+
+  test('ends after ten minutes', async () => {
+    const { db } = service.database;
+    const first = await pay(transfer);
+    await db.query('ALTER TABLE ledger.postings DISABLE TRIGGER ALL');
+    const { rows } = await db.query<{ part: string }>(
+      `SELECT p.tableoid::regclass::text AS part FROM ledger.postings p JOIN accounts a ON a.id = p.sender_id
+        WHERE a.handle = $1 AND p.type = 'transfer'`,
+      [agent.handle],
+    );
+    const part = rows[0]?.part;
+    await db.query(`ALTER TABLE ${part} DISABLE TRIGGER ALL`);
+    const age = (by: string) =>
+      db.query(
+        `UPDATE ${part} p SET posted_at = posted_at - $2::interval FROM accounts a
+          WHERE a.id = p.sender_id AND a.handle = $1 AND p.type = 'transfer'`,
+        [agent.handle, by],
+      );
+    await age('9 minutes 50 seconds');
+    expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(first.body)));
+    await age('10 seconds');
+    expect((await pay(transfer)).status).toBe(200);
+    await db.query(`ALTER TABLE ${part} ENABLE ALWAYS TRIGGER append_only`);
+    await db.query('ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER append_only');
+  });
+
+  test('is kept by a payment that waits for its owner', async () => {
+    const key = await createKey(client, agent.key);
+    const put = await client.request('PUT', `/account/keys/${key.id}/policy`, {
+      key: agent.key,
+      body: { rules: [{ effect: 'ask' }] },
+    });
+    expect(put.status).toBe(200);
+    const body = { to: friend.handle, amount: 7, currency: 'USDC' };
+    const headers = { 'duplicate-guard': 'on' };
+    const asked = await client.request('POST', '/agent/transfer', { key: key.apiKey, body, headers });
+    expect(asked.status).toBe(202);
+    expect((await pay(transfer)).status).toBe(200);
+    const browser = openOwnerBrowser(service.url);
+    await browser.signIn(agent);
+    await browser.get(`/approve/${asked.body.approvalId}`);
+    await browser.submit(`/approve/${asked.body.approvalId}`);
+    const { text } = await browser.get(`/approve/${asked.body.approvalId}`);
+    expect(text).toContain('You made the same payment less than ten minutes ago');
+    expect(await count(transfer)).toBe(1);
+  });
+});
