@@ -125,7 +125,8 @@ BEGIN
 END $$;
 
 -- The payments of payers that were guarded once, so that looking for one like another costs the same however many there are. From
--- `since` on, every posting of the payer that has a recipient is here; what is older than ten minutes is of no use.
+-- `since` on, every posting of the payer that has a recipient is here; what is older than ten minutes is of no use. Until ten minutes
+-- after `since` the postings themselves are read.
 CREATE TABLE ledger.guarded_payers (payer bigint PRIMARY KEY, since timestamptz NOT NULL);
 CREATE TABLE ledger.guarded_payments (
   payer         bigint NOT NULL,
@@ -139,28 +140,11 @@ CREATE TABLE ledger.guarded_payments (
 CREATE INDEX guarded_payments_like ON ledger.guarded_payments (payer, recipient, amount, posted_at);
 CREATE INDEX guarded_payments_by_age ON ledger.guarded_payments USING brin (posted_at) WITH (autosummarize = on);
 
--- The newest posting like another one: by the same payer, of the same type, to the same recipient, of the same amount. Payments with a
--- reference, as those of invoices have, are not like payments without. No row if there is none after `since`.
-CREATE FUNCTION ledger.newest_like(payer bigint, type text, recipient bigint, amount numeric, has_reference boolean, since timestamptz)
-RETURNS TABLE (posting_id uuid, posted_at timestamptz) LANGUAGE sql STABLE ROWS 1 AS $$
-  SELECT * FROM (
-    SELECT g.posting_id, g.posted_at FROM ledger.guarded_payments g
-     WHERE g.payer = newest_like.payer AND g.recipient = newest_like.recipient AND g.amount = newest_like.amount AND g.posted_at > since
-       AND g.type = newest_like.type AND g.has_reference = newest_like.has_reference
-    UNION ALL
-    -- Until the payer was guarded.
-    SELECT p.id, p.posted_at FROM ledger.postings p
-     WHERE p.payer = newest_like.payer AND p.posted_at > since
-       AND p.posted_at < coalesce((SELECT w.since FROM ledger.guarded_payers w WHERE w.payer = newest_like.payer), 'infinity')
-       AND p.type = newest_like.type AND p.recipient_id = newest_like.recipient AND p.amount = newest_like.amount
-       AND (p.reference IS NOT NULL) = newest_like.has_reference) l
-   ORDER BY posted_at DESC LIMIT 1
-$$;
-
 -- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp, after the accounts and ascending. The buckets of a
 -- budget are computed only when the last one has ended. And what a posting leaves of its budgets is kept.
 --
--- A guarded posting is refused if it repeats another one, unless that one is the posting its guard names.
+-- A guarded posting is refused if the payer has made one like it in the last ten minutes: of the same type, to the same recipient, of the
+-- same amount, with a reference (as payments of invoices have) or without. Unless the newest one is what the guard names.
 CREATE FUNCTION ledger.post(
   touched bigint[], unseen bigint[],
   ids uuid[], types text[], key_ids text[], senders bigint[], recipients bigint[],
@@ -210,6 +194,7 @@ DECLARE
   first_entry integer;
   stamped bigint[];
   watched bigint[];
+  settled bigint[];
   stale integer[];
   -- Of each budget: where its row is, its current bucket and when that ends, its limit, and what remained of it and remains.
   budget_rows tid[];
@@ -338,12 +323,21 @@ BEGIN
   -- We hold the payers, so every payment of theirs is either there or comes after these.
   IF guards IS NOT NULL THEN
     now_at := clock_timestamp();
+    settled := ARRAY(SELECT w.payer FROM ledger.guarded_payers w WHERE w.payer = ANY (watched) AND w.since <= now_at - interval '10 minutes');
     FOR item IN
       SELECT q.place, l.posting_id, l.posted_at
         FROM unnest(guards, payers, types, recipients, amounts, refs)
           WITH ORDINALITY q (guard, payer, type, recipient, amount, ref, place)
-       CROSS JOIN LATERAL ledger.newest_like(touched[q.payer], q.type, q.recipient, q.amount, q.ref IS NOT NULL,
-         now_at - interval '10 minutes') l
+       CROSS JOIN LATERAL (SELECT * FROM (
+          SELECT g.posting_id, g.posted_at FROM ledger.guarded_payments g
+           WHERE g.payer = touched[q.payer] AND g.recipient = q.recipient AND g.amount = q.amount AND g.posted_at > now_at - interval '10 minutes'
+             AND g.type = q.type AND g.has_reference = (q.ref IS NOT NULL)
+          UNION ALL
+          SELECT p.id, p.posted_at FROM ledger.postings p
+           WHERE NOT touched[q.payer] = ANY (settled) AND p.payer = touched[q.payer] AND p.posted_at > now_at - interval '10 minutes'
+             AND p.type = q.type AND p.recipient_id = q.recipient AND p.amount = q.amount
+             AND (p.reference IS NOT NULL) = (q.ref IS NOT NULL)) l
+         ORDER BY posted_at DESC LIMIT 1) l
        WHERE q.guard IS NOT NULL AND l.posting_id <> q.guard
     LOOP
       CONTINUE WHEN verdicts[item.place] IS NOT NULL;

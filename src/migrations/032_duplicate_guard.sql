@@ -26,6 +26,7 @@ DECLARE
   tells_sender boolean;
   tells_recipient boolean;
   is_watched boolean;
+  recently timestamptz;
   updated integer;
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -36,6 +37,7 @@ BEGIN
     FROM (SELECT a.ctid, a.balance, a.posted_at FROM ledger.accounts a
            WHERE a.id IN (payer, payee, fee_to) ORDER BY a.id DESC FOR NO KEY UPDATE) l;
 
+  recently := clock_timestamp() - interval '10 minutes';
   -- From here on no key is revoked and nobody is frozen among those we hold: whoever does that locks the accounts first.
   SELECT cardinality(rows) = 2 + has_fee::integer
       AND balances[payer_place] >= amount
@@ -48,9 +50,14 @@ BEGIN
       AND NOT EXISTS (SELECT FROM ledger.idempotency_keys i WHERE i.digest = key)
       AND NOT EXISTS (SELECT FROM public.key_stamps s
                        WHERE s.account_id = sender AND s.stamp <> coalesce(judged_by, 0) AND key_id IS NOT NULL)
-      AND (guard IS NULL OR NOT EXISTS (
-        SELECT FROM ledger.newest_like(payer, type, recipient, amount, false, clock_timestamp() - interval '10 minutes') l
-         WHERE l.posting_id <> guard)),
+      AND (guard IS NULL
+        OR NOT EXISTS (SELECT FROM ledger.guarded_payments g
+                        WHERE g.payer = post_one.payer AND g.recipient = post_one.recipient AND g.amount = post_one.amount
+                          AND g.posted_at > recently AND g.type = post_one.type AND g.posting_id <> guard)
+           AND (EXISTS (SELECT FROM ledger.guarded_payers w WHERE w.payer = post_one.payer AND w.since <= recently)
+                OR NOT EXISTS (SELECT FROM ledger.postings p
+                                WHERE p.payer = post_one.payer AND p.posted_at > recently AND p.type = post_one.type
+                                  AND p.recipient_id = post_one.recipient AND p.amount = post_one.amount AND p.id <> guard))),
       EXISTS (SELECT FROM ledger.event_subscriptions s WHERE s.account_id = sender AND s.type = sender_event),
       EXISTS (SELECT FROM ledger.event_subscriptions s WHERE s.account_id = recipient AND s.type = recipient_event),
       EXISTS (SELECT FROM ledger.guarded_payers w WHERE w.payer = post_one.payer)

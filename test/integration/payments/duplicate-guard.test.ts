@@ -200,29 +200,42 @@ describe('the guard', () => {
     expect(isPaid(await pay(withdrawal))).toBe(true);
   });
 
-  test('ends after ten minutes', async () => {
+  test('ends after ten minutes, also for an account that was guarded long before', async () => {
     const { db } = service.database;
-    const first = await pay(transfer);
-    await db.query('ALTER TABLE ledger.postings DISABLE TRIGGER ALL');
-    const { rows } = await db.query<{ part: string }>(
-      `SELECT p.tableoid::regclass::text AS part FROM ledger.postings p JOIN accounts a ON a.id = p.sender_id
-        WHERE a.handle = $1 AND p.type = 'transfer'`,
-      [agent.handle],
+    const months = await db.query<{ name: string }>(
+      `SELECT 'ledger.postings' AS name UNION ALL SELECT 'ledger.postings_' || name FROM ledger.months`,
     );
-    const part = rows[0]?.part;
-    await db.query(`ALTER TABLE ${part} DISABLE TRIGGER ALL`);
-    const age = (by: string) =>
-      db.query(
-        `UPDATE ${part} p SET posted_at = posted_at - $2::interval FROM accounts a
-          WHERE a.id = p.sender_id AND a.handle = $1 AND p.type = 'transfer'`,
-        [agent.handle, by],
+    const each = (change: (name: string) => string) =>
+      Promise.all(months.rows.map(({ name }) => db.query(change(name))));
+    const mine = `(SELECT a.id FROM accounts a WHERE a.handle = '${agent.handle}')`;
+    /** As if the account had done everything that much earlier. */
+    async function pass(time: string) {
+      await each((name) => `ALTER TABLE ${name} DISABLE TRIGGER append_only`);
+      await db.query(
+        `UPDATE ledger.postings SET posted_at = posted_at - interval '${time}' WHERE sender_id = ${mine} AND type = 'transfer'`,
       );
-    await age('9 minutes 50 seconds');
+      await each((name) => `ALTER TABLE ${name} ENABLE ALWAYS TRIGGER append_only`);
+      await db.query(
+        `UPDATE ledger.guarded_payments SET posted_at = posted_at - interval '${time}' WHERE payer >> 14 = ${mine}`,
+      );
+      await db.query(`UPDATE ledger.guarded_payers SET since = since - interval '${time}' WHERE payer >> 14 = ${mine}`);
+    }
+    // The first guarded payment finds what was paid before it, without a guard.
+    const first = await pay(transfer, {}, {});
+    await pass('9 minutes 50 seconds');
     expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(first.body)));
-    await age('10 seconds');
+    await pass('10 seconds');
     expect((await pay(transfer)).status).toBe(200);
-    await db.query(`ALTER TABLE ${part} ENABLE ALWAYS TRIGGER append_only`);
-    await db.query('ALTER TABLE ledger.postings ENABLE ALWAYS TRIGGER append_only');
+
+    await pass('1 hour');
+    const unguarded = await pay(transfer, {}, {});
+    expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(unguarded.body)));
+    const many = await Promise.all([9, 9, 8].map((amount) => pay(transfer, { amount })));
+    expect(many.map(({ status }) => status).toSorted()).toEqual([200, 200, 409]);
+    await pass('9 minutes 50 seconds');
+    expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(unguarded.body)));
+    await pass('10 seconds');
+    expect((await pay(transfer)).status).toBe(200);
   });
 
   test('is kept by a payment that waits for its owner', async () => {
