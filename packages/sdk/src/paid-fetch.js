@@ -12,7 +12,12 @@ const pay = operations.payingForCalls.payForCall;
  * @param {import('./index.d.ts').PaidFetchOptions} options
  * @returns {Promise<import('./index.d.ts').PaidResponse>}
  */
-export async function paidFetch(transport, fetch, url, { maxAmount, note, notDuplicateOf, idempotencyKey, ...init }) {
+export async function paidFetch(
+  transport,
+  fetch,
+  url,
+  { maxAmount, note, notDuplicateOf, idempotencyKey = crypto.randomUUID(), ...init },
+) {
   if (maxAmount === undefined) throw new TypeError('maxAmount is required: the most that this call may cost');
   const { body } = init;
   // What can be read only once could not be sent again with the payment.
@@ -50,14 +55,12 @@ export async function paidFetch(transport, fetch, url, { maxAmount, note, notDup
   const signal = init.signal ?? undefined;
   const answer = await transport.call(pay, input, {
     ...(signal !== undefined && { signal }),
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    idempotencyKey,
   });
   if (answer.status === 'approval_required') {
-    throw new PaywrightError(`The owner has to approve this payment first: ${answer.url}`, {
-      code: 'approval_required',
-      status: 202,
-      members: answer,
-    });
+    const message = `The owner has to approve this payment first: ${answer.url}`;
+    const error = new PaywrightError(message, { code: 'approval_required', status: 202, members: answer });
+    throw Object.assign(error, { idempotencyKey });
   }
   const { paid, payment } = answer;
   return describe(toResponse(answer), { paid, payment, url: input.url });
