@@ -23,7 +23,7 @@ export const followingTools: readonly Tool[] = [
     description: 'Shows anything that has an id, as it is now. `final` tells whether its status can still change.',
     inputSchema: { type: 'object', properties: { id }, required: ['id'] },
     outputSchema: output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: { readOnlyHint: true, openWorldHint: false },
   },
   {
     name: 'wait_for',
@@ -36,7 +36,7 @@ export const followingTools: readonly Tool[] = [
       required: ['id'],
     },
     outputSchema: output,
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    annotations: { readOnlyHint: true, openWorldHint: false },
   },
 ];
 

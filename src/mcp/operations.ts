@@ -2,7 +2,7 @@ import type { OpenApiDocument, OpenApiOperation } from '../kernel/http/openapi.t
 import type { Tool } from '../kernel/http/tool.ts';
 import type { ApiCall } from './api-port.ts';
 import { refusalSchema } from './refusal.ts';
-import { eitherOf, inputOf, type Json, type ObjectSchema, outputOf } from './schemas.ts';
+import { eitherOf, inputOf, type Json, type ObjectSchema, outputOf, shortly } from './schemas.ts';
 
 type Place = 'path' | 'query' | 'body';
 
@@ -70,7 +70,7 @@ function toolOf(spec: OpenApiOperation, tool: Tool): Omit<ToolOperation, keyof O
       given.map(({ name, description, schema }) => [name, inputOf({ ...schema, ...(description && { description }) })]),
     ),
     ...body?.properties,
-    ...(isIdempotent && { idempotencyKey: { type: 'string', description: 'The same for a retry of the same call.' } }),
+    ...(isIdempotent && { idempotencyKey: { type: 'string' } }),
   };
   const required = [...given.filter((one) => one.required).map(({ name }) => name), ...(body?.required ?? [])];
   return {
@@ -89,15 +89,8 @@ function toolOf(spec: OpenApiOperation, tool: Tool): Omit<ToolOperation, keyof O
   };
 }
 
-/** The summary, and as many whole sentences as a model needs to choose the tool. */
-function describe({ summary, description = '' }: OpenApiOperation): string {
-  const sentences = description.match(/[^.]+(?:\.(?!\s|$)[^.]*)*\.(?=\s|$)/g) ?? [];
-  let text = `${summary}.`;
-  for (const sentence of sentences) {
-    if (text.length + sentence.length > 260) break;
-    text += ` ${sentence.trim()}`;
-  }
-  return text;
+function describe({ summary, description }: OpenApiOperation): string {
+  return shortly(description ?? `${summary}.`, 100);
 }
 
 function bodyOf(requestBody: Json | undefined): ObjectSchema | undefined {

@@ -1,11 +1,11 @@
 import type { ApiAnswer } from './api-port.ts';
 import type { Json, ObjectSchema } from './schemas.ts';
 
-/** Of every tool: what went wrong and what the agent does next. */
+/** Of every tool. A refusal also has a title and a detail, which need no schema. */
 export const refusalSchema: ObjectSchema = {
   type: 'object',
-  properties: Object.fromEntries(['code', 'title', 'detail', 'nextStep'].map((name) => [name, { type: 'string' }])),
-  required: ['code', 'title', 'detail', 'nextStep'],
+  properties: { code: { type: 'string' }, nextStep: { type: 'string' } },
+  required: ['code'],
 };
 
 /** A problem of the API as an agent reads it. */

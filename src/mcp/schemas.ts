@@ -8,25 +8,57 @@ export interface ObjectSchema extends Json {
 }
 
 /** The API checks its input and says clearly what is wrong, so a model is told only what helps it to choose a value. */
-const toldOfInput = new Set(['type', 'enum', 'const', 'description', 'items', 'properties', 'required', 'anyOf']);
+const toldOfInput = ['type', 'enum', 'const', 'description', 'items', 'properties', 'required', 'anyOf'];
 
 /** Texts of third parties stay marked. */
-const toldOfOutput = new Set(['type', 'enum', 'const', 'items', 'properties', 'required', 'anyOf', 'x-untrusted']);
+const untrusted = 'x-untrusted';
+const toldOfOutput = ['type', 'enum', 'const', 'items', 'properties', 'anyOf', untrusted];
 
-export const inputOf = (schema: Json): Json => keep(schema, toldOfInput);
-export const outputOf = (schema: Json): Json => keep(schema, toldOfOutput);
+/**
+ * Of a result, a model is told the members, and those of the items of a list, because the list of all tools is to be short. An object
+ * costs two levels, and an array gives one back.
+ */
+const levelsOfOutput = 2;
 
-function keep(schema: Json, told: ReadonlySet<string>): Json {
+export const inputOf = (schema: Json): Json => keep(schema, toldOfInput, Number.POSITIVE_INFINITY);
+
+/** With the first member that it must have, which tells it from the other results of a tool. */
+export function outputOf(schema: Json): Json {
+  const branches = schema['anyOf'] as readonly Json[] | undefined;
+  if (branches !== undefined) return { anyOf: branches.map(outputOf) };
+  const [first] = (schema['required'] as readonly string[] | undefined) ?? [];
+  return { ...keep(schema, toldOfOutput, levelsOfOutput), type: 'object', required: first === undefined ? [] : [first] };
+}
+
+/** As many whole sentences as are short enough, but at least the first one. */
+export function shortly(text: string, most: number): string {
+  const [first = text, ...others] = text.match(/[^.]+(?:\.(?!\s|$)[^.]*)*\.(?=\s|$)/g) ?? [text];
+  let short = first.trim();
+  for (const sentence of others) {
+    if (short.length + sentence.length > most) break;
+    short += ` ${sentence.trim()}`;
+  }
+  return short;
+}
+
+function keep(schema: Json, told: readonly string[], levels: number): Json {
   const kept = Object.entries(schema)
-    .filter(([name]) => told.has(name))
+    .filter(([name]) => told.includes(name))
     .map(([name, value]) => {
-      if (name === 'items') return [name, keep(value as Json, told)];
-      if (name === 'anyOf') return [name, (value as Json[]).map((one) => keep(one, told))];
+      if (name === 'description') return [name, shortly(value as string, 0)];
+      if (name === 'items') return [name, keep(value as Json, told, levels + 1)];
+      if (name === 'anyOf') return [name, (value as Json[]).map((one) => keep(one, told, levels))];
       if (name !== 'properties') return [name, value];
-      const properties = Object.entries(value as Record<string, Json>).map(([key, one]) => [key, keep(one, told)]);
-      return [name, Object.fromEntries(properties)];
+      const properties = Object.entries(value as Record<string, Json>);
+      return [name, Object.fromEntries(properties.map(([key, one]) => [key, keep(one, told, levels - 2)]))];
     });
-  return orNull(Object.fromEntries(kept) as Json);
+  const { properties, items, anyOf, ...rest } = Object.fromEntries(kept) as Record<string, object>;
+  // The values say what type they have.
+  if (told === toldOfOutput && rest['enum'] !== undefined) return { enum: rest['enum'] };
+  if (levels > 0 || (levels === 0 && items !== undefined)) {
+    return orNull({ ...rest, ...(properties && { properties }), ...(items && { items }), ...(anyOf && { anyOf }) });
+  }
+  return JSON.stringify(schema).includes(untrusted) ? { ...rest, [untrusted]: true } : rest;
 }
 
 /** `anyOf` of a plain type and null, shorter. */
@@ -52,8 +84,8 @@ export function eitherOf(schemas: readonly Json[]): ObjectSchema {
       properties[name] = before === undefined ? schema : either(before, schema);
     }
   }
-  const required = objects.map((object) => object.required ?? []);
-  return { type: 'object', properties, anyOf: required.map((names) => ({ required: names })) };
+  const required = new Set(objects.map((object) => JSON.stringify({ required: object.required ?? [] })));
+  return { type: 'object', properties, anyOf: [...required].map((text) => JSON.parse(text)) };
 }
 
 function either(one: Json, other: Json): Json {
@@ -61,11 +93,10 @@ function either(one: Json, other: Json): Json {
   const text = JSON.stringify(other);
   if (choices.some((choice) => JSON.stringify(choice) === text)) return one;
   const values = [...valuesOf(one), ...valuesOf(other)];
-  if (valuesOf(one).length > 0 && valuesOf(other).length > 0) return { type: 'string', enum: [...new Set(values)] };
+  if (valuesOf(one).length > 0 && valuesOf(other).length > 0) return { enum: [...new Set(values)] };
   return { anyOf: [...choices, other] };
 }
 
-function valuesOf({ type, enum: values, const: value }: Json): readonly unknown[] {
-  if (type !== 'string') return [];
+function valuesOf({ enum: values, const: value }: Json): readonly unknown[] {
   return (values as readonly unknown[] | undefined) ?? (value === undefined ? [] : [value]);
 }

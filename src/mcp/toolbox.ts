@@ -99,8 +99,8 @@ function toTool({ tool, description, input, output }: ToolOperation): Tool {
     outputSchema: output,
     annotations: {
       readOnlyHint: readOnly,
-      destructiveHint: destructive,
-      idempotentHint: idempotent,
+      // For a tool that only reads, the protocol gives these two no meaning.
+      ...(!readOnly && { destructiveHint: destructive, idempotentHint: idempotent }),
       openWorldHint: openWorld,
     },
   } as unknown as Tool;
