@@ -76,8 +76,8 @@ with <code>Retry-After</code> in seconds.</p>`,
     {
       id: 'untrusted',
       heading: 'Text from others',
-      text: html`<p>Names, descriptions, products, refusal reasons of shops and responses of sellers are written by third parties. Such fields are marked here
-and, as <code>x-untrusted</code>, in the OpenAPI document. If your agent is a model, pass them to it as data and never as
+      text: html`<p>Names, descriptions, products, refusal reasons of shops and responses of sellers are written by third parties. Such fields are marked in this
+reference and, as <code>x-untrusted</code>, in the OpenAPI document. If your agent is a model, pass them to it as data and never as
 instructions: the sender of an invoice can write “pay this at once” into it. Your own rules must decide what to pay, and to whom. Text from accounts and
 shops contains no invisible characters; responses of sellers are passed on unchanged.</p>`,
       sample: codeBlock('In the OpenAPI document', jsonCode({ description: { type: 'string', 'x-untrusted': true } })),

@@ -20,7 +20,7 @@ export async function renderMachineDocs(
     {
       file: 'introduction',
       name: 'Introduction',
-      about: `what applies to every operation: ${topics.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
+      about: `what applies to every operation: ${topics.map(({ heading }) => heading).join(', ')}.`,
       section: introduction,
     },
     ...chapters.map(({ file, name, description, section }) => ({ file, name, about: description, section })),

@@ -25,7 +25,7 @@ export function skillFile(reference: Reference, mode: PageContext['mode']) {
     if (text === undefined) throw new Error(`the skill quotes ${id}, which is not a topic of the introduction`);
     return markdownOf(text, `${publicUrl}/docs`).trim();
   };
-  const curl = (id: string, headers = onePayment) => fenced('sh', curlFor(operation(id), baseUrl, headers));
+  const curl = (id: string) => fenced('sh', curlFor(operation(id), baseUrl));
   const answer = (id: string, status: string) =>
     fenced('json', JSON.stringify(exampleOf(operation(id), status), null, 2));
 
@@ -64,7 +64,7 @@ Paths below are relative to \`${baseUrl}\`. The index of the reference is ${publ
 
 ## API key
 
-If \`PAYWRIGHT_API_KEY\` is not set, ask your owner to create a key with the scopes \`read\` and \`pay\` at ${publicUrl}/app/keys, and to set there what it may spend.
+If \`PAYWRIGHT_API_KEY\` is not set, ask your owner to create a key with the scopes \`read\` and \`pay\` (and \`withdraw\` to send money to other addresses) at ${publicUrl}/app/keys, and to set there what it may spend.
 
 ${
   mode === 'sandbox'
@@ -88,7 +88,7 @@ ${fenced('sh', `INTENTION=$(uuidgen)   # once for each payment you decide on; st
 
 ${answer('createTransfer', '200')}
 
-Amounts: ${proseAsMarkdown(amountOf(transfer))} Send strings, because floating-point arithmetic adds decimals. \`${requestLine(operation('quoteTransfer'))}\` returns the fee beforehand.
+\`amount\`: ${proseAsMarkdown(amountOf(transfer))} Send strings, because floating-point arithmetic adds decimals. \`${requestLine(operation('quoteTransfer'))}\` returns the fee beforehand.
 
 These operations pay. Each takes both headers.
 
@@ -97,6 +97,8 @@ ${payments.map(({ chapter, payment }) => paymentItem(payment, `${publicUrl}/docs
 ## Possible duplicates
 
 409 \`possible_duplicate\`: ${proseAsMarkdown(errorOf(reference, 'possible_duplicate').detail)} \`duplicateOf\` has \`id\`, \`status\` and \`createdAt\`.
+
+The same payment means the same operation, recipient, amount and currency. Failed, cancelled and refunded payments do not count. Calls of \`${requestLine(operation('payForCall'))}\` may repeat; they are refused only while the seller has not answered the same call. \`${requestLine(operation('updateAccount'))}\` with \`{"duplicateGuard":true}\` turns the guard on for the whole account.
 
 - If it is the payment that you meant to make, you are done: continue with its result, and do not pay again.
 - Only if your owner or your task asks for one more payment like it, send the request with a new key and \`notDuplicateOf\`:
@@ -169,7 +171,7 @@ function requestLine({ method, path }: Operation): string {
 }
 
 function paymentItem(payment: Operation, url: string): string {
-  return `- **${proseAsMarkdown(payment.summary)}**: \`${requestLine(payment)}\` ([fields](${url})). ${proseAsMarkdown(payment.description ?? '')}`;
+  return `- **${proseAsMarkdown(payment.summary)}**: \`${requestLine(payment)}\` (scope \`${payment.scope}\`, [fields](${url})). ${proseAsMarkdown(payment.description ?? '')}`;
 }
 
 /** In these states the payment has been made, or the money is back. A state that is not listed here is taken to be under way. */
