@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { countToday, dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
+import { reads } from '../kernel/http/tool.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { closeAccount, forfeitable } from './closing/close-account.ts';
 import { accountErrors, addressErrors } from './errors.ts';
@@ -54,6 +55,7 @@ function ownAccountRoutes(parts: AccountParts): Route[] {
         path: '/account',
         tag: 'Accounts',
         summary: 'Retrieve your account',
+        tool: { name: 'get_account', title: 'Your account', hints: reads },
         auth: 'key',
         scope: 'read',
         returns: {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
+import { reads } from '../kernel/http/tool.ts';
 import { untrusted } from '../kernel/http/untrusted.ts';
 import { emailRoutes } from './emails/email-routes.ts';
 import { accountErrors } from './errors.ts';
@@ -230,6 +231,7 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         path: '/circle/lookup',
         tag: 'Accounts',
         summary: 'Look up the recipient of a payment',
+        tool: { name: 'find_recipient', title: 'Find a recipient', hints: reads },
         description,
         auth: 'key',
         scope: 'read',

@@ -44,16 +44,24 @@ interface EventRow extends Omit<LedgerEvent, 'id' | 'posting'> {
   readonly posting: EarlierPosting | null;
 }
 
+interface Take {
+  readonly most: number;
+  /** Older events are not looked for: what was removed stays in the index for a while, and need not be read again. */
+  readonly since?: Date | undefined;
+  /** Whether events of accounts with a feed are taken, too. Only one transaction at a time may, to keep their order. */
+  readonly feeds: boolean;
+}
+
 /**
  * Removes waiting events, oldest first, and returns them: only the transaction that commits has them. Events that
- * another transaction is taking are skipped. With `since`, events that are older are not looked for: what was removed
- * stays in the index for a while, and need not be read again.
+ * another transaction is taking are skipped.
  */
-export async function takeEvents(tx: Transaction, most: number, since = new Date(0)): Promise<LedgerEvent[]> {
-  const { rows } = await tx.query<EventRow>('SELECT * FROM ledger.take_events($1, $2, $3)', [
+export async function takeEvents(tx: Transaction, { most, since = new Date(0), feeds }: Take): Promise<LedgerEvent[]> {
+  const { rows } = await tx.query<EventRow>('SELECT * FROM ledger.take_events($1, $2, $3, $4)', [
     most,
     since.getTime().toString(16).padStart(12, '0').padEnd(32, '0'),
     knownCodes.assets,
+    feeds,
   ]);
   return rows.map((row) => ({
     ...row,

@@ -8,6 +8,7 @@ import { currency } from '../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { idParameter } from '../kernel/http/find-route.ts';
 import { scopeRequired } from '../kernel/http/require-scope.ts';
+import { reads } from '../kernel/http/tool.ts';
 import { validate } from '../kernel/http/validate.ts';
 import { withoutNulls } from '../kernel/http/without-nulls.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
@@ -229,6 +230,7 @@ function simulateRoute(parts: PolicyParts): Route {
       path: '/account/policy/simulate',
       tag,
       summary: 'Simulate a payment',
+      tool: { name: 'check_budget', title: 'Check whether a payment is allowed', hints: reads },
       description:
         'Tells whether the calling key may make a payment, without making it. It needs the scope of the operation, too. The balance is not judged. A request that the endpoint would refuse for its input, its recipient or a limit is refused here in the same way. A call is judged as if it cost `maxAmount`, because only the seller knows its price: a lower price may fit into a budget that `maxAmount` exceeds, the rules judge it again, and an allow-list is checked when the seller has named its address. For an order, the shop is asked for its total, as before a purchase.',
       auth: 'key',

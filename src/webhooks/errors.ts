@@ -33,4 +33,10 @@ export const webhookErrors = defineErrors({
     title: 'Delivery in progress',
     detail: 'The delivery is in progress or will be retried automatically at `nextAttemptAt`. Wait until it finishes.',
   },
+  events_gone: {
+    status: 410,
+    title: 'Events gone',
+    detail:
+      'The feed is closed, or events behind this cursor are no longer kept. Begin again with POST /account/events; GET /circle/transfers and the other lists show what happened meanwhile.',
+  },
 });

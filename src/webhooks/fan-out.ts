@@ -1,21 +1,25 @@
 import { namesOf } from '../accounts/find-account.ts';
 import type { Database, Transaction } from '../kernel/db/database.ts';
+import { tryLockUntilCommit } from '../kernel/db/locks.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import type { EventType } from '../ledger/event-types.ts';
 import { type LedgerEvent, takeEvents } from '../ledger/events.ts';
+import { feedsOf, publish } from './feed.ts';
 import { buildBody } from './payload.ts';
 
 /** Bounds the events in memory and in one commit. */
 const eventsPerCommit = 500;
 
 /**
- * Turns events into deliveries, one per subscribed webhook. One commit deletes the event and inserts its deliveries, so each
- * event is fanned out exactly once, even with several processes or a crash.
+ * Turns events into deliveries, one per subscribed webhook, and appends them to the feed of their account. One commit deletes the
+ * event and inserts what it became, so each event is fanned out exactly once, even with several processes or a crash. One process
+ * at a time publishes to feeds: two could commit the events of an account in the wrong order. The others leave those events to it.
  */
 export async function fanOut(db: Database, types: readonly EventType[], since?: Date) {
   return db.transaction(async (tx) => {
-    const events = await takeEvents(tx, eventsPerCommit, since);
-    const deliveries = await insertDeliveries(tx, events, types);
+    const mayPublish = await tryLockUntilCommit(tx, 'eventFeeds');
+    const events = await takeEvents(tx, { most: eventsPerCommit, since, feeds: mayPublish });
+    const deliveries = await insertAll(tx, { events, types, mayPublish });
     return { deliveries, newest: events.at(-1)?.createdAt, more: events.length === eventsPerCommit };
   });
 }
@@ -53,24 +57,49 @@ function wants({ events, endedAt }: Subscriber, event: LedgerEvent): boolean {
   return events.includes(event.type) && (endedAt === null || endedAt >= event.createdAt);
 }
 
-async function insertDeliveries(
-  tx: Transaction,
-  events: readonly LedgerEvent[],
-  types: readonly EventType[],
-): Promise<number> {
+interface Taken {
+  readonly events: readonly LedgerEvent[];
+  readonly types: readonly EventType[];
+  readonly mayPublish: boolean;
+}
+
+/** Returns the number of deliveries. */
+async function insertAll(tx: Transaction, { events, types, mayPublish }: Taken): Promise<number> {
   if (events.length === 0) return 0;
   const webhooks = await webhooksOf(tx, events);
-  const told = events.filter(({ accountId }) => webhooks.has(accountId));
+  const feeds = await feedsOf(tx, mayPublish ? events.map(({ accountId }) => accountId) : []);
+  const told = events.filter(({ accountId }) => webhooks.has(accountId) || feeds.has(accountId));
   const parties = await namesOf(
     tx,
     told.flatMap(({ posting }) => [posting?.senderId ?? null, posting?.recipientId ?? null]),
   );
-  const deliveries = told.flatMap((event) => {
+  const described = told.flatMap((event) => {
     const subscribed = webhooks.get(event.accountId)?.filter((webhook) => wants(webhook, event)) ?? [];
-    if (subscribed.length === 0) return [];
+    const inFeed = feeds.has(event.accountId);
+    if (subscribed.length === 0 && !inFeed) return [];
     const body = buildBody(event, types, (accountId) => (accountId === null ? undefined : parties.get(accountId)));
-    return subscribed.map((webhook) => ({ id: newId('dlv'), webhook, event, body }));
+    return [{ event, subscribed, inFeed, body }];
   });
+  await publish(
+    tx,
+    described.flatMap(({ event: { accountId, id }, inFeed, body }) => (inFeed ? [{ accountId, id, body }] : [])),
+  );
+  return insertDeliveries(
+    tx,
+    described.flatMap(({ event, subscribed, body }) =>
+      subscribed.map((webhook) => ({ id: newId('dlv'), webhook, event, body })),
+    ),
+  );
+}
+
+interface NewDelivery {
+  readonly id: string;
+  readonly webhook: Subscriber;
+  readonly event: LedgerEvent;
+  readonly body: string;
+}
+
+async function insertDeliveries(tx: Transaction, deliveries: readonly NewDelivery[]): Promise<number> {
   if (deliveries.length === 0) return 0;
   await tx.query(
     `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_id, event, body, created_at)

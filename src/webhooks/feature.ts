@@ -6,6 +6,7 @@ import type { Feature } from '../kernel/feature.ts';
 import { defineSettings } from '../kernel/settings.ts';
 import { type DeliveryOptions, startDeliveries } from './deliver.ts';
 import { deliveryMetrics, forgetDeliveriesSchedule } from './delivery.ts';
+import { forgetFeedEventsSchedule } from './feed.ts';
 import { type WebhookParts, webhookRoutes } from './routes.ts';
 import { moveWebhooksOfKey, webhooksOfEndedKeys } from './webhook.ts';
 
@@ -45,6 +46,6 @@ export const webhooks: Feature<{
   routes: webhookRoutes,
   hooks: [keysEnded.on(webhooksOfEndedKeys), keyRotated.on(moveWebhooksOfKey)],
   metrics: ({ db }) => [deliveryMetrics(db)],
-  schedules: ({ db, clock }) => [forgetDeliveriesSchedule(db, clock)],
+  schedules: ({ db, clock }) => [forgetDeliveriesSchedule(db, clock), forgetFeedEventsSchedule(db, clock)],
   loops: (parts, settings) => [startDeliveries({ ...parts, ...settings })],
 };

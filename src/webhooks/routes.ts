@@ -2,26 +2,24 @@ import { z } from 'zod';
 import { recordAudit } from '../accounts/audit/record.ts';
 import { accountErrors } from '../accounts/errors.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
-import type { Database, Queryable } from '../kernel/db/database.ts';
+import type { Queryable } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { idParameter } from '../kernel/http/find-route.ts';
 import { listRoute } from '../kernel/http/list-route.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
-import type { EventType } from '../ledger/event-types.ts';
 import type { RunOnce } from '../ledger/idempotency.ts';
 import { delivery, sendTestEvent, testEvent } from './delivery.ts';
 import { deliveryRoutes, describeDelivery, pendingExample } from './delivery-routes.ts';
 import { webhookErrors } from './errors.ts';
+import { type FeedParts, feedRoutes } from './feed-routes.ts';
 import { isUsableSecret } from './sign-webhook.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type Webhook } from './webhook.ts';
 
-export interface WebhookParts {
-  readonly db: Database;
+export interface WebhookParts extends FeedParts {
   readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
-  readonly events: readonly EventType[];
 }
 
 const webhook = z.object({
@@ -53,6 +51,7 @@ export function webhookRoutes(parts: WebhookParts): Route[] {
     deleteRoute(parts.once),
     testRoute(parts.once),
     ...deliveryRoutes(parts),
+    ...feedRoutes(parts),
   ];
 }
 

@@ -5,9 +5,10 @@ import { onlyRow, type Queryable, type Transaction } from '../kernel/db/database
 import type { Caller } from '../kernel/http/define-route.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import type { Secrets } from '../kernel/secrets/secrets.ts';
-import { setSubscriptions } from '../ledger/events.ts';
 import { requireLiveKey } from '../ledger/require-live-key.ts';
 import { webhookErrors } from './errors.ts';
+import { closeFeed } from './feed.ts';
+import { subscribe } from './subscribe.ts';
 
 /** Lists the webhooks created with revoked keys, and ends them if requested. If all keys are revoked, it lists all webhooks. */
 export const webhooksOfEndedKeys: OnKeysEnded = async (tx, { accountId, keys, webhooks }) => {
@@ -17,7 +18,8 @@ export const webhooksOfEndedKeys: OnKeysEnded = async (tx, { accountId, keys, we
     [accountId, keys === 'all' ? null : keys],
   );
   const ids = rows.map(({ id }) => id);
-  if (webhooks === 'end' && ids.length > 0) await endWebhooks(tx, accountId, ids);
+  if (webhooks === 'end' && keys === 'all') await closeFeed(tx, accountId);
+  if (webhooks === 'end') await endWebhooks(tx, accountId, ids);
   return rows;
 };
 
@@ -114,13 +116,4 @@ export async function findWebhook(db: Queryable, accountId: bigint, id: string):
 /** Serializes changes per account. Postings do not wait for this lock. */
 async function holdWebhooks(tx: Transaction, accountId: bigint): Promise<void> {
   await tx.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
-}
-
-async function subscribe(tx: Transaction, accountId: bigint): Promise<void> {
-  const { rows } = await tx.query<{ type: string }>(
-    "SELECT DISTINCT unnest(events) AS type FROM webhooks WHERE account_id = $1 AND status = 'active' ORDER BY 1",
-    [accountId],
-  );
-  const types = rows.map(({ type }) => type);
-  await setSubscriptions(tx, accountId, types);
 }

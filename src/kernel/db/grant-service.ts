@@ -22,6 +22,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'ledger.kinds': ['SELECT'],
   'ledger.idempotency_keys': everything,
   'ledger.event_subscriptions': everything,
+  'ledger.event_feeds': everything,
   'ledger.events': everything,
   'ledger.budgets': ['SELECT', 'INSERT', 'UPDATE (most, on_exceed, is_active, nos, sums, told)'],
   'ledger.budget_counts': ['SELECT', 'INSERT', 'UPDATE (most, bucket, bucket_until, spent, in_bucket)'],

@@ -14,6 +14,8 @@ export const lockNumbers = {
   ledgerArchive: 4_028_408,
   /** Its holder chains decision records, signs a root over them or begins to anchor one. */
   decisions: 4_028_409,
+  /** Its holder publishes to the feeds of accounts. */
+  eventFeeds: 4_028_410,
   /** Outgoing payments within an hour. */
   hourlyLimit: 4_028_412,
 } as const;

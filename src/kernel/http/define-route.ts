@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { DuplicateGuard } from './duplicate-guard.ts';
 import type { ErrorKind } from './problem.ts';
+import type { Tool } from './tool.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -156,6 +157,8 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
+  /** Set where a model may choose the operation. */
+  readonly tool?: Tool;
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fromTypeId } from '../ids/typeid.ts';
 import { type Caller, defineRoute, ok, type Route } from './define-route.ts';
+import type { Tool } from './tool.ts';
 
 const limitRange = 'must be a whole number from 1 to 100';
 
@@ -53,6 +54,7 @@ interface ListSpec<Item extends z.ZodType, Filters extends z.ZodRawShape, Row> {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
+  readonly tool?: Tool;
   /** Describes the response. */
   readonly returns?: string;
   /** The member of the response that holds the items. */
@@ -75,7 +77,7 @@ export function listRoute<Item extends z.ZodType, Row, Filters extends z.ZodRawS
   spec: ListSpec<Item, Filters, Row>,
 ): Route {
   const { name, item, example, filters, exampleQuery, cursorPrefix, rows, cursorOf = idOf, describe } = spec;
-  const { id, path, tag, summary, description, returns = 'Newest first' } = spec;
+  const { id, path, tag, summary, description, tool, returns = 'Newest first' } = spec;
   const query = pageQuery.extend({ ...filters, ...(cursorPrefix !== undefined && { cursor: idCursor(cursorPrefix) }) });
   return defineRoute(
     {
@@ -85,6 +87,7 @@ export function listRoute<Item extends z.ZodType, Row, Filters extends z.ZodRawS
       tag,
       summary,
       ...(description !== undefined && { description }),
+      ...(tool !== undefined && { tool }),
       auth: 'key',
       scope: 'read',
       query: query as unknown as z.ZodType<

@@ -5,6 +5,7 @@ import { httpErrors } from './errors.ts';
 import { eventText } from './event-streams.ts';
 import type { ErrorKind } from './problem.ts';
 import { problemType } from './send-problem.ts';
+import type { Tool } from './tool.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -31,6 +32,7 @@ export interface OpenApiOperation extends Json {
   readonly 'x-scope'?: Scope | 'any';
   /** The scope that an optional key needs. */
   readonly 'x-scope-of-key'?: Scope;
+  readonly 'x-tool'?: Tool;
 }
 
 export interface Chapter {
@@ -96,6 +98,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
     security: spec.auth === 'key' ? [{ apiKey: [] }] : [],
     ...(spec.scope !== undefined && { 'x-scope': spec.scope }),
     ...(spec.scopeOfKey !== undefined && { 'x-scope-of-key': spec.scopeOfKey }),
+    ...(spec.tool !== undefined && { 'x-tool': spec.tool }),
     parameters: [
       ...toParameters('path', spec.params, spec.examples?.params),
       ...toParameters('query', spec.query, spec.examples?.query),

@@ -10,6 +10,7 @@ import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
+import { moves } from '../../kernel/http/tool.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { requirePosted } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
@@ -52,6 +53,7 @@ function createRoute(parts: BridgeRouteParts): Route {
       path: '/cross-chain/transfer',
       tag: 'Cross-chain',
       summary: 'Move your USDC to another chain',
+      tool: { name: 'bridge', title: 'Move USDC to another chain', hints: moves },
       description:
         'Takes the amount from your balance on the source chain immediately, burns it there, mints it on the destination chain and credits your balance there. The gas of both chains is deducted from the amount; GET /cross-chain/chains quotes it. If the burn fails, the whole amount returns to your balance; if you freeze the key that asked for it, less the gas that was spent by then. Once burned, the money always arrives, even if it takes longer. A wallet on the destination chain is created if you have none. Amounts are returned as decimal strings. Send an Idempotency-Key, so that a retry after a lost connection never moves money twice.',
       auth: 'key',

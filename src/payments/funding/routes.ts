@@ -10,6 +10,7 @@ import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { creates } from '../../kernel/http/tool.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import { requireLiveKey } from '../../ledger/require-live-key.ts';
@@ -73,6 +74,7 @@ function createRoute(parts: FundingParts): Route {
       path: '/circle/buy-session',
       tag: 'Funding',
       summary: 'Create a funding link',
+      tool: { name: 'add_money', title: 'Add money', hints: creates },
       description:
         'Forward `message` to the person who pays: it contains a private link that works for 20 minutes on any device. The person pays by card, or sends from an exchange or wallet to your deposit address. Every deposit is credited to your balance, even if the amount differs or it arrives late. With several open links, a deposit completes the oldest one in its currency that it covers. A retry with the same Idempotency-Key returns the same link.',
       auth: 'key',

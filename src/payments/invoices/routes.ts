@@ -10,6 +10,7 @@ import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
 import { dateTimeField, dateTimeFormats } from '../../kernel/http/read-moment.ts';
+import { creates, moves, reads } from '../../kernel/http/tool.ts';
 import { type Authority, newPostingId } from '../../ledger/posting.ts';
 import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
@@ -87,6 +88,7 @@ function createRoute(parts: InvoiceParts): Route {
       path: '/invoices',
       tag: 'Invoices',
       summary: 'Create an invoice',
+      tool: { name: 'create_invoice', title: 'Create an invoice', hints: creates },
       description:
         'Requests a payment from another user. Give exactly one of `toHandle` and `toEmail`. The email need not have an account yet: the invoice appears to the account that verifies it. The service sends no email, so send `pageUrl` to the recipient yourself.',
       auth: 'key',
@@ -142,6 +144,7 @@ function historyRoute({ db, publicUrl }: InvoiceParts): Route {
     path: '/invoices',
     tag: 'Invoices',
     summary: 'List invoices you sent or received',
+    tool: { name: 'list_invoices', title: 'List invoices', hints: reads },
     name: 'invoices',
     item: invoiceResponse,
     example: exampleInvoice,
@@ -182,6 +185,7 @@ function payRoute(parts: InvoiceRouteParts): Route {
       path: '/invoices/:id/pay',
       tag: 'Invoices',
       summary: 'Pay an invoice',
+      tool: { name: 'pay_invoice', title: 'Pay an invoice', hints: moves },
       description:
         'Transfers the amount, minus the transfer fee, to the sender of the invoice. The transfer and the status change happen atomically and are complete when the response arrives. An overdue invoice can still be paid.',
       auth: 'key',

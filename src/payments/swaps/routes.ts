@@ -7,6 +7,7 @@ import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
+import { moves, reads } from '../../kernel/http/tool.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { requirePosted } from '../../ledger/balance-errors.ts';
 import { spendableBalances } from '../../ledger/balances.ts';
@@ -83,6 +84,7 @@ function quoteRoute(parts: SwapRouteParts): Route {
       path: '/swap/quote',
       tag: 'Swaps',
       summary: 'Quote a swap',
+      tool: { name: 'swap_quote', title: 'Quote a swap', hints: reads },
       description: `The current on-chain price over the best route. A quote is not binding. ${answeredAsText}`,
       auth: 'key',
       scope: 'read',
@@ -105,6 +107,7 @@ function executeRoute(parts: SwapRouteParts): Route {
       path: '/swap/execute',
       tag: 'Swaps',
       summary: 'Swap one token for another',
+      tool: { name: 'swap', title: 'Swap one token for another', hints: moves },
       description: `Takes the amount from your balance immediately and swaps it on Polygon; follow it at \`/swap/{txId}\`. You receive exactly what the chain pays out, at least \`amountOutMin\`: 99 % of the quote at acceptance. If the price moves further, or the swap is not executed in time, the amount and the fee of 0.5 % are refunded. The fee pays for the gas, so an amount whose fee does not cover it is refused. If the price moves after the swap was submitted, or you freeze the key that asked for it, \`gasFeeIfFailed\` is kept. ${answeredAsText} Send an Idempotency-Key, so that a retry after a lost connection never swaps twice.`,
       auth: 'key',
       scope: 'pay',

@@ -4,6 +4,7 @@ import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { reads } from '../../kernel/http/tool.ts';
 import { type Balance, balancesOf } from '../../ledger/balances.ts';
 import { InvalidCursor } from '../../ledger/history.ts';
 import { toDecimalText } from '../../money/amount.ts';
@@ -24,6 +25,7 @@ function balanceRoute(db: Queryable): Route {
       path: '/circle/balance',
       tag: 'Transfers',
       summary: 'Retrieve your balance',
+      tool: { name: 'get_balance', title: 'Your balance', hints: reads },
       description:
         '`USDC` and `EURC` are your spendable balances on Polygon. `other` lists balances on other chains (after POST /cross-chain/transfer) and in other assets (after POST /swap/execute); it is empty if there are none. Bridge or swap them back, or withdraw them on their chain. Money in progress is in neither: see GET /cross-chain/history, GET /swap/history, GET /circle/withdrawals and GET /shopping/orders.',
       auth: 'key',
@@ -73,6 +75,7 @@ function historyRoute(db: Queryable): Route {
     path: '/circle/transfers',
     tag: 'Transfers',
     summary: 'List your transfers',
+    tool: { name: 'list_history', title: 'List your history', hints: reads },
     description:
       'Everything that changed your balances, newest first, back to the oldest month that the operator has not archived. Paging neither skips nor repeats items while new transfers arrive. Paid calls are grouped into one line, so a page may hold fewer lines than `limit`, or none: only a `nextCursor` of null marks the end.',
     returns: 'A page of your history',

@@ -3,6 +3,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
 import type { DuplicateGuard } from '../../kernel/http/duplicate-guard.ts';
+import { moves, reads } from '../../kernel/http/tool.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { findEarlier } from '../../ledger/post-batch.ts';
 import type { Authority, IdempotencyScope, Posted } from '../../ledger/posting.ts';
@@ -109,6 +110,7 @@ function quoteRoute(): Route {
       path: '/agent/transfer/quote',
       tag: 'Transfers',
       summary: 'Quote a transfer',
+      tool: { name: 'quote_fee', title: 'Quote the fee of a transfer', hints: reads },
       description: 'No API key is required. The quote does not reveal whether the recipient exists.',
       auth: 'none',
       query: z.strictObject({
@@ -155,6 +157,7 @@ function transferRoute(parts: TransferParts, path: '/agent/transfer' | '/circle/
       path,
       tag: 'Transfers',
       summary: path === '/agent/transfer' ? 'Create a transfer' : 'Create a transfer (alias)',
+      ...(path === '/agent/transfer' && { tool: { name: 'send_money', title: 'Send money', hints: moves } }),
       description:
         'Transfers money to another account. The fee of 1.49 %, rounded to cents, is deducted from the amount. The transfer is complete when the response arrives. Send an Idempotency-Key, so that a retry after a lost connection never pays twice.',
       auth: 'key',

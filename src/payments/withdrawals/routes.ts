@@ -11,6 +11,7 @@ import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
+import { moves } from '../../kernel/http/tool.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { balanceErrors, requirePosted } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
@@ -102,6 +103,7 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       path: '/circle/withdraw',
       tag: 'Withdrawals',
       summary: 'Withdraw to an external address',
+      tool: { name: 'withdraw', title: 'Withdraw to an external address', hints: moves },
       description: `The fee of 1.49 % is deducted from the amount, with 3 decimals in ${listed(currencies)} and 18 in ${listed(coins)}. It must cover the gas. ${listed(coins)} can be withdrawn only on ${chains[homeChain].name}: ${coinsArrive}. The amount is taken from your balance immediately and then sent; follow it at \`/circle/withdrawals/{txId}\`. You can cancel the withdrawal until it is submitted. If it fails, the whole amount is refunded. A 24-hour limit applies (\`/account/withdrawal-limits\`), and while your allow-list is on, you can only withdraw to addresses on it (\`/account/withdrawal-addresses\`). Send an Idempotency-Key, so that a retry after a lost connection never pays twice.`,
       auth: 'key',
       scope: 'withdraw',

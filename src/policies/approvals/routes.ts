@@ -4,11 +4,11 @@ import { holding } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
+import { createLongPoll, waitField } from '../../kernel/http/long-poll.ts';
 import type { Wakes } from '../../kernel/jobs/wakes.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { operations } from '../consent.ts';
-import { type Approval, approvalStatuses, endApproval, isVisibleTo, selectApprovals } from './approval.ts';
-import { createAwaitDecision } from './await-decision.ts';
+import { type Approval, approvalStatuses, endApproval, isVisibleTo, selectApprovals, topicOf } from './approval.ts';
 import { type DecideParts, findResult } from './decide.ts';
 import { approvalErrors } from './errors.ts';
 import { sayTerms } from './terms.ts';
@@ -166,11 +166,9 @@ function listApprovals({ db, secrets, publicUrl }: ApprovalParts): Route {
   });
 }
 
-const waitRange = 'must be a whole number of seconds from 0 to 30';
-
 function getApproval(parts: ApprovalParts): Route {
   const { db, secrets, wakes, stopping, publicUrl } = parts;
-  const awaitDecision = createAwaitDecision(wakes, stopping);
+  const wait = createLongPoll(wakes, stopping);
   return defineRoute(
     {
       id: 'getApproval',
@@ -184,13 +182,7 @@ function getApproval(parts: ApprovalParts): Route {
       scope: 'read',
       params: z.strictObject({ id: idParameter }),
       query: z.strictObject({
-        wait: z
-          .string()
-          .regex(/^\d{1,2}$/, waitRange)
-          .transform(Number)
-          .refine((value) => value <= 30, waitRange)
-          .default(0)
-          .meta({ description: 'How many seconds to wait for the decision, 0 to 30.' }),
+        wait: waitField.meta({ description: 'How many seconds to wait for the decision, 0 to 30.' }),
       }),
       examples: { params: { id: example.id }, query: { wait: '30' } },
       returns: {
@@ -198,12 +190,12 @@ function getApproval(parts: ApprovalParts): Route {
       },
       errors: [approvalErrors.approval_not_found],
     },
-    async ({ caller, params: { id }, query: { wait } }) => {
+    async ({ caller, params: { id }, query: { wait: seconds } }) => {
       const find = () => findVisible(db, secrets, caller, id);
       let approval = await find();
-      if (wait > 0 && !isTerminal(approval)) {
-        const ms = Math.min(wait * 1_000, approval.expiresAt.getTime() - Date.now());
-        await awaitDecision({ id, accountId: caller.accountId, ms }, async () => isTerminal(await find()));
+      if (seconds > 0 && !isTerminal(approval)) {
+        const ms = Math.min(seconds * 1_000, approval.expiresAt.getTime() - Date.now());
+        await wait({ topic: topicOf(id), accountId: caller.accountId, ms }, async () => isTerminal(await find()));
         approval = await find();
       }
       const result = approval.status === 'executed' ? await findResult(parts, approval) : null;

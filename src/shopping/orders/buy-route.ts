@@ -4,6 +4,7 @@ import { currency } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
 import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { moves } from '../../kernel/http/tool.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
 import { requirePosted } from '../../ledger/balance-errors.ts';
@@ -68,6 +69,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
       path: '/shopping/buy',
       tag: 'Shopping',
       summary: 'Buy a product',
+      tool: { name: 'buy_product', title: 'Buy a product', hints: { ...moves, openWorld: true } },
       description:
         'Buys from a shop that has enabled orders. The money is held and paid when the shop accepts the order; otherwise all of it is refunded. 202 means that the shop has not responded yet: poll `statusUrl`, register a webhook for `order.completed` and `order.failed`, or cancel the order. Send an Idempotency-Key, so that a retry after a lost connection never buys twice. An order for the same product to the same address under another key is always refused with `possible_duplicate`, while the first order is open and for ten minutes after it completes.',
       auth: 'key',

@@ -3,6 +3,7 @@ import { dailyCapErrors, refuseBeyondCap } from '../../kernel/daily-caps/count-t
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { defineStream } from '../../kernel/http/define-stream.ts';
 import { holderOf } from '../../kernel/http/holder.ts';
+import { reads } from '../../kernel/http/tool.ts';
 import { shoppingErrors } from './errors.ts';
 import { createPreview } from './preview.ts';
 import { describeProduct, type Product } from './product.ts';
@@ -47,6 +48,7 @@ function searchRoute(parts: SearchParts): Route {
       method: 'POST',
       path: '/shopping/search',
       summary: 'Search a shop',
+      tool: { name: 'search_products', title: 'Search a shop', hints: { ...reads, openWorld: true } },
       description:
         'Searches any shop on the web through the interfaces that its platform offers, and returns the best result within 8 seconds. The shop’s texts are stripped of markup and hidden characters, but remain untrusted third-party content.',
       body: z.strictObject({ website, query }),

@@ -1315,3 +1315,35 @@ test('every operation with a key says what the key must be allowed to do, and no
     expect(having.map(({ name }) => name).sort()).toEqual(names);
   }
 });
+
+/** Of the operations that a model may choose. */
+const tools = {
+  onlyRead:
+    'check_budget find_recipient get_account get_balance list_history list_invoices quote_fee search_products swap_quote',
+  create: 'add_money create_invoice',
+  takeMoney: 'bridge buy_product pay_invoice pay_url send_money swap withdraw',
+  reachThirdParties: 'buy_product pay_url search_products',
+};
+
+test('every tool says truly what it may do', () => {
+  const all = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap((operation) => (operation['x-tool'] === undefined ? [] : [{ operation, ...operation['x-tool'] }]));
+  const having = (fits: (tool: (typeof all)[number]) => boolean) =>
+    all
+      .filter(fits)
+      .map(({ name }) => name)
+      .sort()
+      .join(' ');
+  expect(having(({ hints }) => hints.readOnly)).toBe(tools.onlyRead);
+  expect(having(({ hints }) => !hints.readOnly && !hints.destructive)).toBe(tools.create);
+  expect(having(({ hints }) => hints.destructive)).toBe(tools.takeMoney);
+  expect(having(({ hints }) => hints.openWorld)).toBe(tools.reachThirdParties);
+  for (const { name, operation, hints } of all) {
+    const takes = operation.parameters.map((parameter) => parameter['name']);
+    expect(!hints.readOnly || !takes.includes('Idempotency-Key'), name).toBe(true);
+    expect(hints.destructive, name).toBe(takes.includes('Duplicate-Guard'));
+    // A call of a paid endpoint may be repeated on purpose, so the guard lets it.
+    if (name !== 'pay_url') expect(hints.idempotent, name).toBe(hints.readOnly || hints.destructive);
+  }
+});

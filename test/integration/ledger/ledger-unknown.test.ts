@@ -159,11 +159,11 @@ describe('what only a newer release knows', () => {
   });
 
   test('waits, as an event, for a release that can tell it, and holds up no other', async () => {
-    expect(await db.transaction((tx) => takeEvents(tx, 10))).toEqual([]);
+    expect(await db.transaction((tx) => takeEvents(tx, { most: 10, feeds: true }))).toEqual([]);
     await db.query("INSERT INTO ledger.event_subscriptions VALUES ($1, 'payment.sent')", [ada]);
     const [, other] = (await db.query<{ id: bigint }>('SELECT id FROM accounts ORDER BY id')).rows;
     await ledger.post(transfer(ada, other?.id ?? 0n, 100n, { senderEvent: 'payment.sent' }));
-    const taken = await db.transaction((tx) => takeEvents(tx, 10));
+    const taken = await db.transaction((tx) => takeEvents(tx, { most: 10, feeds: true }));
     expect(taken.map(({ type }) => type)).toEqual(['payment.sent']);
     const { rows } = await db.query('SELECT type FROM ledger.events');
     expect(rows).toEqual([{ type: 'newer.event' }]);

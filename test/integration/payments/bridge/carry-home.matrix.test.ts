@@ -359,7 +359,7 @@ test('what comes to a retired wallet is carried home too', { tags: ['matrix'] },
 
 /** What webhooks were told of somebody since the last time. */
 async function told({ id }: User): Promise<[string, unknown][]> {
-  const events = await db.transaction((tx) => takeEvents(tx, 100));
+  const events = await db.transaction((tx) => takeEvents(tx, { most: 100, feeds: true }));
   const types = eventsOf(features);
   return events
     .filter(({ accountId }) => accountId === id)

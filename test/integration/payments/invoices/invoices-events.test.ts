@@ -55,7 +55,7 @@ const cancel = (id: string) => db.transaction((tx) => cancelInvoice(tx, parts, {
 
 /** Who was told what since the last time. */
 async function told(): Promise<string[]> {
-  const events = await db.transaction((tx) => takeEvents(tx, 100));
+  const events = await db.transaction((tx) => takeEvents(tx, { most: 100, feeds: true }));
   return events.map(line).sort();
 }
 const line = ({ accountId, type, data, posting }: LedgerEvent) => {
@@ -88,7 +88,7 @@ test('both sides are told of an invoice to a handle, each from their side', asyn
 
 test('an event is the invoice as its reader would get it', async () => {
   const { id, pageToken } = await ask({ handle: payer.handle });
-  const events = await db.transaction((tx) => takeEvents(tx, 100));
+  const events = await db.transaction((tx) => takeEvents(tx, { most: 100, feeds: true }));
   expect(events.find(({ accountId }) => accountId === payer.accountId)?.data).toEqual({
     id,
     status: 'pending',
