@@ -52,19 +52,6 @@ CREATE VIEW ledger.budget_windows AS
          CASE WHEN c.bucket IS NULL THEN b.sums ELSE b.sums || c.in_bucket END AS sums, c.spent
     FROM ledger.budgets b JOIN ledger.budget_counts c ON c.budget = b.id;
 
-DO $$
-DECLARE
-  given record;
-BEGIN
-  FOR given IN
-    SELECT DISTINCT pg_get_userbyid(a.grantee) AS role FROM pg_class c, aclexplode(c.relacl) a
-     WHERE c.oid = 'ledger.postings'::regclass AND a.privilege_type = 'INSERT' AND a.grantee NOT IN (0, c.relowner)
-  LOOP
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE ON ledger.budget_counts TO %I', given.role);
-    EXECUTE format('GRANT SELECT ON ledger.budget_windows TO %I', given.role);
-  END LOOP;
-END $$;
-
 -- What a posting left of the budgets that it took from is kept beside what it took.
 ALTER TABLE ledger.spendings ADD COLUMN remaining numeric[];
 
@@ -139,6 +126,21 @@ CREATE TABLE ledger.guarded_payments (
 );
 CREATE INDEX guarded_payments_like ON ledger.guarded_payments (payer, recipient, amount, posted_at);
 CREATE INDEX guarded_payments_by_age ON ledger.guarded_payments USING brin (posted_at) WITH (autosummarize = on);
+
+-- Every posting reads these tables from now on, also those of earlier releases, and a role that posts is granted the rest only later.
+DO $$
+DECLARE
+  given record;
+BEGIN
+  FOR given IN
+    SELECT DISTINCT pg_get_userbyid(a.grantee) AS role FROM pg_class c, aclexplode(c.relacl) a
+     WHERE c.oid = 'ledger.postings'::regclass AND a.privilege_type = 'INSERT' AND a.grantee NOT IN (0, c.relowner)
+  LOOP
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE ON ledger.budget_counts TO %I', given.role);
+    EXECUTE format('GRANT SELECT ON ledger.budget_windows TO %I', given.role);
+    EXECUTE format('GRANT SELECT, INSERT ON ledger.guarded_payers, ledger.guarded_payments TO %I', given.role);
+  END LOOP;
+END $$;
 
 -- As in 025, but: one lock holds all budgets of an owner, that of the owner's stamp, after the accounts and ascending. The buckets of a
 -- budget are computed only when the last one has ended. And what a posting leaves of its budgets is kept.

@@ -3,12 +3,12 @@
 
 ALTER TABLE accounts ADD COLUMN duplicate_guard boolean NOT NULL DEFAULT false;
 
--- As in 025, but with a guard.
+-- As in 025, but with a guard, which earlier builds leave out.
 DROP FUNCTION ledger.post_one;
 CREATE FUNCTION ledger.post_one(
   payer bigint, payee bigint, fee_to bigint, posting_id uuid, type text, key_id text, sender bigint, recipient bigint,
   asset bigint, amount numeric, fee numeric, description text, sender_event text, recipient_event text, key uuid,
-  request_digest uuid, judged_by bigint, guard uuid,
+  request_digest uuid, judged_by bigint, guard uuid DEFAULT NULL,
   OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb
 ) LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan

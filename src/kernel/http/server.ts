@@ -34,7 +34,7 @@ function preflightHeaders(allow: string): Readonly<Record<string, string>> {
     // Clients of x402 version 1 send Access-Control-Expose-Headers, which only makes sense in responses; the preflight
     // must allow it.
     'access-control-allow-headers':
-      'Authorization, Content-Type, Idempotency-Key, If-Match, PAYMENT-SIGNATURE, X-PAYMENT, Access-Control-Expose-Headers',
+      'Authorization, Content-Type, Idempotency-Key, Duplicate-Guard, If-Match, PAYMENT-SIGNATURE, X-PAYMENT, Access-Control-Expose-Headers',
     'access-control-max-age': '86400',
   };
 }

@@ -40,7 +40,7 @@ export async function newestLike(
     `SELECT id, status, created_at FROM bridges
       WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND origin = 'request' AND from_chain = $2
         AND to_chain = $3 AND asset = $4 AND amount + gas_fee = $5 AND status NOT IN ('failed', 'returning')
-      ORDER BY id DESC LIMIT 1`,
+      ORDER BY created_at DESC, id DESC LIMIT 1`,
     [accountId, from, to, taken.asset, taken.atomic],
   );
   const [row] = rows;

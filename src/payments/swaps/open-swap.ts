@@ -30,7 +30,7 @@ export async function newestLike(
     `SELECT id, status, created_at FROM swaps
       WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND asset = $2 AND to_asset = $3 AND amount = $4
         AND status <> 'failed'
-      ORDER BY id DESC LIMIT 1`,
+      ORDER BY created_at DESC, id DESC LIMIT 1`,
     [accountId, amount.asset, amountOut.asset, amount.atomic],
   );
   const [row] = rows;

@@ -40,7 +40,7 @@ export async function newestLike(
     `SELECT id, status, created_at FROM withdrawals
       WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND chain = $2 AND lower(address) = lower($3)
         AND asset = $4 AND gross = $5 AND status NOT IN ('failed', 'cancelled')
-      ORDER BY id DESC LIMIT 1`,
+      ORDER BY created_at DESC, id DESC LIMIT 1`,
     [accountId, chain, address, gross.asset, gross.atomic],
   );
   const [row] = rows;

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
 import { currency } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from '../../kernel/http/define-route.ts';
-import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
+import { guardErrors, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { Problem } from '../../kernel/http/problem.ts';
 import { moves } from '../../kernel/http/tool.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { type Checkpoint, noCheckpoint } from '../../kernel/sagas/checkpoint.ts';
@@ -14,7 +15,7 @@ import { askedOwner } from '../../policies/approvals/asks.ts';
 import type { Consent } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import type { WaitForOrder } from './await-order.ts';
-import { type BuyParts, type PreparedOrder, prepareOrder, refuseUnfunded } from './buy.ts';
+import { type BuyParts, type PreparedOrder, type Purchase, prepareOrder, refuseUnfunded } from './buy.ts';
 import { orderErrors } from './errors.ts';
 import { newestLike, openOrder, recordHandedOver } from './open-order.ts';
 import { findOrder, type Order } from './order.ts';
@@ -108,7 +109,7 @@ export function buyRoute(parts: BuyRouteParts): Route {
     async ({ caller, ip, body: asked, idempotency }) => {
       const wanted = readWanted(outgoing, asked);
       const again = await wasAsked(parts, caller, idempotency);
-      const prepared = again ? undefined : await prepareOrder(parts, { ...wanted, caller, ip });
+      const prepared = again ? undefined : await prepareUnlessAsked(parts, { ...wanted, caller, ip }, idempotency);
       const authority = prepared && (await askConsent(parts, caller, prepared));
       const placed = await place(parts, {
         caller,
@@ -147,6 +148,21 @@ async function wasAsked(
   const { holder } = await findKey(db, { accountId, ...claim });
   if (holder === 'another') throw httpErrors.idempotency_mismatch();
   return holder === 'this';
+}
+
+/** Undefined when a request with the same key has placed the order meanwhile: an order is no duplicate of itself. */
+async function prepareUnlessAsked(
+  parts: BuyRouteParts,
+  purchase: Purchase,
+  claim: IdempotencyClaim | undefined,
+): Promise<PreparedOrder | undefined> {
+  try {
+    return await prepareOrder(parts, purchase);
+  } catch (error) {
+    const isDuplicate = error instanceof Problem && error.code === guardErrors.possible_duplicate.code;
+    if (isDuplicate && (await wasAsked(parts, purchase.caller, claim))) return undefined;
+    throw error;
+  }
 }
 
 interface Placing {

@@ -149,7 +149,7 @@ async function newestOpen(
   const { rows } = await tx.query<Omit<Repeated, 'status'> & { status: PurchaseStatus; sealed: Buffer }>(
     `SELECT p.id, p.status, p.created_at, r.sealed FROM purchases p JOIN purchase_requests r ON r.purchase_id = p.id
       WHERE p.account_id = $1 AND p.method = $2 AND p.url = $3 AND p.finished_at IS NULL
-      ORDER BY p.id DESC`,
+      ORDER BY p.created_at DESC, p.id DESC`,
     [caller.accountId, request.method, request.url],
   );
   const alike = rows.find(({ sealed }) => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { catalogueRows } from '../../../src/app/database.ts';
+import type { Queryable } from '../../../src/kernel/db/database.ts';
 import { migrate } from '../../../src/kernel/db/migrate.ts';
 import { readMigrations } from '../../../src/kernel/db/schema-version.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
@@ -26,10 +27,11 @@ let bob = 0n;
 async function postAsBefore(
   entries: readonly [account: number, atomic: bigint][],
   reference?: string,
+  as: Queryable = db,
 ): Promise<string> {
   const falling = [...entries].sort(([one], [other]) => other - one);
   const touched = falling.map(([account]) => account);
-  const { rows } = await db.query<{ outcomes: string }>(
+  const { rows } = await as.query<{ outcomes: string }>(
     `SELECT outcomes FROM ledger.post($1::bigint[], $1::bigint[], $2, '{transfer}', NULL, $3, $4, $5, '{100}', '{1}', NULL, $6,
        NULL, NULL, NULL, NULL, NULL, $7, $8, $9)`,
     [
@@ -47,12 +49,21 @@ async function postAsBefore(
   return rows[0]?.outcomes ?? '';
 }
 
-const payAsBefore = () =>
-  postAsBefore([
-    [userAccount(ada, 'USDC'), -100n],
-    [userAccount(bob, 'USDC'), 99n],
-    [houseAccount('fees', 'USDC'), 1n],
-  ]);
+const payAsBefore = (as: Queryable = db) =>
+  postAsBefore(
+    [
+      [userAccount(ada, 'USDC'), -100n],
+      [userAccount(bob, 'USDC'), 99n],
+      [houseAccount('fees', 'USDC'), 1n],
+    ],
+    undefined,
+    as,
+  );
+const payAsRole = () =>
+  db.transaction(async (tx) => {
+    await tx.query(`SET LOCAL ROLE "${role}"`);
+    return payAsBefore(tx);
+  });
 const fundAsBefore = (reference: string) =>
   postAsBefore(
     [
@@ -81,7 +92,11 @@ beforeAll(async () => {
   await rotateAsBefore(owners[0]?.keyId ?? '', 'key_second');
   await rotateAsBefore('key_second', 'key_third');
   await administer(inject('postgresUrl'), `CREATE ROLE "${role}" LOGIN`);
-  await db.query(`GRANT SELECT, INSERT ON ledger.postings, ledger.entries TO "${role}"`);
+  await db.query(`GRANT USAGE ON SCHEMA ledger TO "${role}"`);
+  await db.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public, ledger TO "${role}"`);
+  await db.query(`GRANT INSERT ON ledger.postings, ledger.entries, ledger.accounts TO "${role}"`);
+  await db.query(`GRANT UPDATE (balance, posted_at) ON ledger.accounts TO "${role}"`);
+  expect(await payAsRole()).toBe('P');
   await migrate(url, { fixedRows: catalogueRows });
 });
 afterAll(async () => {
@@ -91,15 +106,17 @@ afterAll(async () => {
 });
 
 it('is whole after the migration', async () => {
-  expect(await verifyLedger(db)).toMatchObject({ postings: 2n, entries: 5n, problems: [] });
+  expect(await verifyLedger(db)).toMatchObject({ postings: 3n, entries: 8n, problems: [] });
   const { entries } = await listHistory(db, { ownerId: ada, limit: 10 });
   expect(entries.map(({ change, balanceAfter }) => [change.atomic, balanceAfter.atomic])).toEqual([
+    [-100n, 800n],
     [-100n, 900n],
     [1_000n, 1_000n],
   ]);
 });
 
 it('lets a role that could post before post on, and reach no partition by itself', async () => {
+  expect(await payAsRole()).toBe('P');
   const { rows } = await db.query<{ name: string; reads: boolean; adds: boolean }>(
     `SELECT name, has_table_privilege($1, 'ledger.' || name, 'SELECT') AS reads,
             has_table_privilege($1, 'ledger.' || name, 'INSERT') AS adds
@@ -120,9 +137,17 @@ it('takes postings of both releases, one after the other', async () => {
   expect(await payAsBefore()).toBe('P');
   expect((await ledger.post(transfer(bob, ada, 50n))).outcome).toBe('posted');
   const [first] = (await balancesOf(db, ada)).map(({ balance }) => balance.atomic);
-  expect(first).toBe(1_000n - 100n - 200n - 100n + 50n);
-  expect((await houseBalance(db, 'fees', 'USDC', homeChain)).atomic).toBe(1n + 2n + 1n);
+  expect(first).toBe(1_000n - 3n * 100n - 200n - 100n + 50n);
+  expect((await houseBalance(db, 'fees', 'USDC', homeChain)).atomic).toBe(3n * 1n + 2n + 1n);
   expect((await verifyLedger(db)).problems).toEqual([]);
+});
+
+it('takes a lone posting of a build that knows no guards', async () => {
+  const { rows } = await db.query(
+    `SELECT outcomes FROM ledger.post_one($1, $2, NULL, $3, 'transfer', NULL, $4, $5, $6, 10, 0, NULL, NULL, NULL, NULL, NULL, NULL)`,
+    [userAccount(ada, 'USDC'), userAccount(bob, 'USDC'), randomUUID(), ada, bob, usdc],
+  );
+  expect(rows).toEqual([{ outcomes: 'P' }]);
 });
 
 it('takes a reference once, whichever release asks, before the migration or after it', async () => {

@@ -1,5 +1,5 @@
 import { privateKeyToAddress } from 'viem/accounts';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Client, Reply, TestAccount } from '../../support/client.ts';
 import { createKey } from '../../support/key-tree.ts';
 import { openOwnerBrowser } from '../../support/owner.ts';
@@ -116,7 +116,10 @@ describe.each(Object.entries(operations))('a guarded %s', (_name, operation) => 
     expect(await count(operation)).toBe(1);
     expect(await pay(operation, { notDuplicateOf: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x' })).toMatchObject(repeats(first));
 
-    const again = await pay(operation, { notDuplicateOf: first }, {});
+    // An instance whose clock is behind gives it an id that looks older.
+    const now = Date.now.bind(Date);
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 60_000);
+    const again = await pay(operation, { notDuplicateOf: first }, {}).finally(() => clock.mockRestore());
     expect(again, JSON.stringify(again.body)).toSatisfy(isPaid);
     const second = operation.idOf(again.body);
     // Now the newer one is the newest.
@@ -147,6 +150,13 @@ describe('the guard', () => {
       status: 400,
       body: { code: 'invalid_request' },
     });
+  });
+
+  test('can be asked for by a web page', async () => {
+    const headers = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'duplicate-guard' };
+    const preflight = await client.request('OPTIONS', '/agent/transfer', { headers });
+    const allowed = preflight.headers.get('access-control-allow-headers')?.toLowerCase();
+    expect(allowed?.split(', ')).toContain('duplicate-guard');
   });
 
   test('answers a retry under the same key with the first response', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { Reply } from '../../../support/client.ts';
 import { home, useOrders } from '../../../support/orders.ts';
 import { describeSession, startUcpMerchant } from '../../../support/ucp-merchant.ts';
 import { complaintsAboutRequest } from '../../../support/ucp-schemas.ts';
@@ -195,6 +196,22 @@ describe('sent again', () => {
     expect(before - Number(await balance())).toBeCloseTo(24.36, 6);
     const other = await buy({ ...address, amount: 25 }, { idempotencyKey });
     expect([other.status, other.body.code]).toEqual([422, 'idempotency_mismatch']);
+  });
+
+  test('under the same key it is no duplicate of the order that was placed while it looked for the product', async () => {
+    const idempotencyKey = randomUUID();
+    const address = { shippingAddress: `Ada, ${randomUUID()} 1, 94105 San Francisco, US` };
+    let first: Reply | undefined;
+    shop.files['/ucp/catalog/search'] = async ({ path, text }) => {
+      shop.files = {};
+      first = await buy(address, { idempotencyKey });
+      const headers = { 'content-type': 'application/json' };
+      const found = await fetch(`${shop.origin}${path}`, { method: 'POST', headers, body: text });
+      return { status: 200, body: await found.json() };
+    };
+    const second = await buy(address, { idempotencyKey });
+    expect([first?.status, second.status, second.headers.get('idempotency-replayed')]).toEqual([200, 200, 'true']);
+    expect(second.body).toEqual(first?.body);
   });
 
   test('under fresh keys it is a possible duplicate, until the buyer says otherwise', async () => {
