@@ -90,6 +90,18 @@ ${answer('createTransfer', '200')}
 
 \`amount\`: ${proseAsMarkdown(amountOf(transfer))} Send strings, because floating-point arithmetic adds decimals. \`${requestLine(operation('quoteTransfer'))}\` returns the fee beforehand.
 
+In JavaScript, \`@paywright/sdk\` sends both headers and retries with the same key. Pass the stored key, so that a restart of your program repeats it, too:
+
+${fenced(
+  'js',
+  `import { Paywright } from '@paywright/sdk';
+
+const paywright = new Paywright({ apiKey: process.env.PAYWRIGHT_API_KEY, baseUrl: '${baseUrl}' });
+const payment = ${JSON.stringify(bodyExample(transfer))};
+const paid = await paywright.transfers.create(payment, { idempotencyKey: intention });
+if (paid.status === 'approval_required') console.log(paid.url);`,
+)}
+
 These operations pay. Each takes both headers.
 
 ${payments.map(({ chapter, payment }) => paymentItem(payment, `${publicUrl}/docs/${chapter.file}.md`)).join('\n')}
@@ -149,6 +161,8 @@ ${commonErrors(
 ${proseAsMarkdown(operation('createWebhook').description ?? '')}
 
 ${curl('createWebhook')}
+
+Without a URL of your own, \`${requestLine(operation('openEventFeed'))}\` opens a feed of the same events: ${proseAsMarkdown(operation('openEventFeed').description ?? '')}
 
 ## Text from others
 

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { Paywright } from '../../../packages/sdk/src/index.js';
 import type { OpenApiDocument } from '../../../src/kernel/http/openapi.ts';
 import { renderMachineDocs } from '../../../src/web/docs/machine-docs.ts';
 import { finalStates } from '../../../src/web/docs/skill.ts';
@@ -166,6 +167,24 @@ describe('the skill', () => {
     expect([refused.status, refused.body.code]).toEqual([409, 'possible_duplicate']);
     expect((await pay({ ...another, notDuplicateOf: refused.body.duplicateOf.id })).body.status).toBe('complete');
   });
+});
+
+test('the SDK pays as the skill shows it, and not twice with the same key', async () => {
+  const { key } = await service.client.register();
+  const { handle } = await service.client.register();
+  await service.client.post('/sandbox/fund', { amount: 200 }, key);
+  const [, sample = ''] =
+    /```js\nimport \{ Paywright \} from '@paywright\/sdk';\n(.*?)\n```/s.exec(file('/skill.md')) ?? [];
+  const code = sample.replace(/"to":"[^"]*"/, `"to":"${handle}"`);
+  // biome-ignore lint/complexity/useArrowFunction: only a function has this constructor
+  const AsyncFunction = async function () {}.constructor as new (
+    ...code: string[]
+  ) => (...given: unknown[]) => Promise<unknown>;
+  const run = new AsyncFunction('Paywright', 'process', 'intention', `${code}\nreturn paid;`);
+  const pay = () => run(Paywright, { env: { PAYWRIGHT_API_KEY: key } }, 'one intention');
+  const paid = await pay();
+  expect(paid).toMatchObject({ status: 'complete' });
+  expect(await pay()).toEqual(paid);
 });
 
 /** The bodies of the transfers in the skill, to somebody who exists. */

@@ -34,7 +34,7 @@ export declare const operations: {
   readonly merchants: { readonly list: Operation; readonly register: Operation; readonly verify: Operation; readonly get: Operation; readonly update: Operation; readonly delete: Operation };
   readonly nano: { readonly status: Operation; readonly search: Operation; readonly lookup: Operation; readonly quote: Operation; readonly getPayment: Operation; readonly payDebt: Operation };
   readonly payingForCalls: { readonly payForCall: Operation; readonly listPurchases: Operation; readonly getPurchase: Operation };
-  readonly webhooks: { readonly list: Operation; readonly create: Operation; readonly delete: Operation; readonly test: Operation; readonly listDeliveries: Operation; readonly getDelivery: Operation; readonly retryDelivery: Operation };
+  readonly webhooks: { readonly list: Operation; readonly create: Operation; readonly delete: Operation; readonly test: Operation; readonly listDeliveries: Operation; readonly getDelivery: Operation; readonly retryDelivery: Operation; readonly listEvents: Operation; readonly openEventFeed: Operation };
   readonly reserves: { readonly get: Operation; readonly getAccountProof: Operation };
   readonly service: { readonly getOpenApi: Operation };
   readonly sandbox: { readonly get: Operation; readonly fundAccount: Operation; readonly useFaucet: Operation; readonly listMessages: Operation };
@@ -673,7 +673,7 @@ export interface PayingForCalls {
   /**
    * Call a paid endpoint (x402) and pay from your balance
    *
-   * Asks the seller for its price. If the price is at most `maxAmount`, it is taken from your balance, and the request is sent again with a payment in USDC on Polygon, in the seller’s x402 version. You get the seller’s response unchanged. Redirects are not followed. Our own paid endpoints (`/nano`) are charged directly. The price is held until the chain shows that the seller collected it; if the payment expires uncollected, the price is refunded. Payments to sellers above 10 USDC within 24 hours cost a fee of 1.49 %, as withdrawals do; `maxAmount` covers price and fee together. Your balance must cover `maxAmount` before the seller is called. Limits: 120 free responses an hour; for calls that get a server error or no response, 150 per seller in ten minutes and 1,200 in total an hour. Payments count towards your daily limit (`/account/withdrawal-limits`), and while your allow-list is on, external sellers are paid only at addresses on it. Send an Idempotency-Key, so that a retry after a lost connection never pays twice and returns the same response. The first response includes up to 1 MiB of the body. For retries, the response is stored for 48 hours: 1 KiB of the body per 0.000001 USDC of its price (up to 64 MiB a day) plus 16 KiB (up to 1 MiB a day). `truncated` says whether the body was cut. If the headers exceed 2 KiB, only the content type is stored.
+   * Asks the seller for its price. If the price is at most `maxAmount`, it is taken from your balance, and the request is sent again with a payment in USDC on Polygon, in the seller’s x402 version. You get the seller’s response unchanged. Redirects are not followed. Our own paid endpoints (`/nano`) are charged directly. The price is held until the chain shows that the seller collected it; if the payment expires uncollected, the price is refunded. Payments to sellers above 10 USDC within 24 hours cost a fee of 1.49 %, as withdrawals do; `maxAmount` covers price and fee together. Your balance must cover `maxAmount` before the seller is called. Limits: 120 free responses an hour; for calls that get a server error or no response, 150 per seller in ten minutes and 1,200 in total an hour. Payments count towards your daily limit (`/account/withdrawal-limits`), and while your allow-list is on, external sellers are paid only at addresses on it. Send an Idempotency-Key, so that a retry after a lost connection never pays twice and returns the same response. The Duplicate-Guard refuses a call only while the seller has not answered the same one: the same method, URL and body. The first response includes up to 1 MiB of the body. For retries, the response is stored for 48 hours: 1 KiB of the body per 0.000001 USDC of its price (up to 64 MiB a day) plus 16 KiB (up to 1 MiB a day). `truncated` says whether the body was cut. If the headers exceed 2 KiB, only the content type is stored.
    */
   payForCall(input: PayForCallInput, options?: IdempotentOptions): Promise<PayForCallResult>;
   /** List your payments to sellers */
@@ -721,6 +721,18 @@ export interface Webhooks {
    * Sends the same event again, with all its retries, whether it was delivered or failed.
    */
   retryDelivery(input: RetryWebhookDeliveryInput, options?: IdempotentOptions): Promise<RetryWebhookDeliveryResult>;
+  /**
+   * Read the event feed, or wait for the next event
+   *
+   * The events behind `after`, oldest first, each exactly once: an event that is committed late comes later, and no cursor skips it. The same cursor gives the same events again. With `wait`, an empty page comes only after that many seconds; ten requests of an account can wait at a time, and further ones are answered at once. An event is kept for three days, among the newest 10,000 of the account.
+   */
+  listEvents(input: ListEventsInput, options?: CallOptions): Promise<ListEventsResult>;
+  /**
+   * Open the event feed
+   *
+   * From now on, every event of the account is kept in order for `GET /account/events`, for a program that no URL leads to. Opening an open feed changes nothing. A feed that is not read for three days closes.
+   */
+  openEventFeed(input?: OpenEventFeedInput, options?: CallOptions): Promise<OpenEventFeedResult>;
 }
 
 export interface Reserves {
@@ -4366,6 +4378,36 @@ export type RetryWebhookDeliveryResult = {
   readonly durationMs: number | null;
   readonly createdAt: string;
   readonly finishedAt: string | null;
+};
+
+export type ListEventsInput = {
+  /** The `cursor` of the previous answer, or the id of the last event that you have processed. */
+  readonly after: string | number;
+  /** Items per page, 1 to 100. The default is 50. */
+  readonly limit?: string | number | undefined;
+  /** How many seconds to wait for an event, 0 to 30. */
+  readonly wait?: string | number | undefined;
+};
+
+export type ListEventsResult = {
+  readonly events: readonly ({
+    readonly id: string;
+    readonly type: string;
+    readonly createdAt: string;
+    /** As in the body of a webhook. Names, descriptions and products in it are untrusted third-party content. */
+    readonly data: { readonly [name: string]: unknown };
+  })[];
+  /** The `after` of the next request. */
+  readonly cursor: string;
+  /** Whether the next page has events already. */
+  readonly more: boolean;
+};
+
+export type OpenEventFeedInput = Readonly<Record<string, never>>;
+
+export type OpenEventFeedResult = {
+  /** The `after` of the next request. */
+  readonly cursor: string;
 };
 
 export type GetReservesInput = {
