@@ -1,15 +1,20 @@
-import { parseDocument } from 'htmlparser2';
 import { type Html, prose } from './html.ts';
 
-type Node = ReturnType<typeof parseDocument>['children'][number];
-type Element = Extract<Node, { readonly attribs: unknown }>;
+type Node = string | Element;
+
+interface Element {
+  readonly name: string;
+  readonly classes: readonly string[];
+  readonly href: string | undefined;
+  readonly children: Node[];
+}
 
 /**
  * A page as Markdown. It is made from the markup, so that a page is written once and a new part of it appears in both.
  * Links within a page become plain text, because Markdown has no agreed anchors; the others become absolute.
  */
 export function markdownOf(page: Html, url: string): string {
-  return `${blocksOf(parseDocument(page.toString()).children, url).join('\n\n')}\n`;
+  return `${blocksOf(readMarkup(page.toString()), url).join('\n\n')}\n`;
 }
 
 /** A description of the OpenAPI document, on one line. */
@@ -43,7 +48,7 @@ function blockOf(element: Element, url: string): string[] {
   if (headings.test(name)) return [`${'#'.repeat(Number(name[1]))} ${inline(children, url)}`];
   if (name === 'pre') return [fenced(element)];
   // A short list of codes reads well as one line.
-  if (hasClass(element, 'errors'))
+  if (element.classes.includes('errors'))
     return [
       elementsIn(element)
         .map((item) => inline(item.children, url))
@@ -93,9 +98,10 @@ function inlineOf(node: Node, url: string): string {
   if (!isElement(node)) return escapeText(textOf(node));
   const text = () => inline(node.children, url);
   if (node.name === 'code') return code(textOf(node));
-  if (node.name === 'strong' || hasClass(node, 'required') || hasClass(node, 'optional')) return `**${text()}**`;
-  if (hasClass(node, 'access')) return `(${text()})`;
-  const href = node.attribs['href'];
+  if (node.name === 'strong' || node.classes.includes('required') || node.classes.includes('optional'))
+    return `**${text()}**`;
+  if (node.classes.includes('access')) return `(${text()})`;
+  const { href } = node;
   if (node.name !== 'a' || href === undefined || href.startsWith('#'))
     return node.children.map((child) => inlineOf(child, url)).join('');
   return `[${text()}](${new URL(href, url).href})`;
@@ -116,9 +122,7 @@ function code(text: string): string {
 
 function fenced(pre: Element): string {
   const text = textOf(pre);
-  const [language = ''] = elementsIn(pre).flatMap(
-    ({ attribs }) => /language-(\w+)/.exec(attribs['class'] ?? '')?.[1] ?? [],
-  );
+  const [language = ''] = elementsIn(pre).flatMap(({ classes }) => /language-(\w+)/.exec(classes.join(' '))?.[1] ?? []);
   const fence = '`'.repeat(Math.max(3, longestRun(text, 2) + 1));
   return `${fence}${language}\n${text.replace(/\n$/, '')}\n${fence}`;
 }
@@ -128,18 +132,54 @@ function longestRun(text: string, least: number): number {
 }
 
 function textOf(node: Node): string {
-  if ('data' in node) return node.type === 'text' ? node.data : '';
-  return 'children' in node ? node.children.map(textOf).join('') : '';
+  return typeof node === 'string' ? node : node.children.map(textOf).join('');
 }
 
 function isElement(node: Node): node is Element {
-  return 'name' in node && 'attribs' in node;
+  return typeof node !== 'string';
 }
 
 function elementsIn({ children }: Element): Element[] {
   return children.filter(isElement);
 }
 
-function hasClass({ attribs }: Element, name: string): boolean {
-  return (attribs['class'] ?? '').split(' ').includes(name);
+const voidNames = new Set(['wbr', 'br', 'img', 'input']);
+
+/** Reads only what the `html` template has written: every tag is closed, and no text or attribute contains an angle bracket. */
+function readMarkup(markup: string): Node[] {
+  const root: Node[] = [];
+  const open = [root];
+  for (const [, text, slash, name = '', attributes = ''] of markup.matchAll(/([^<]+)|<(\/?)(\w+)([^>]*)>/g)) {
+    if (text !== undefined) open.at(-1)?.push(decode(text));
+    else if (slash === '/') open.pop();
+    else {
+      const element = {
+        name,
+        classes: attribute(attributes, 'class')?.split(' ') ?? [],
+        href: attribute(attributes, 'href'),
+        children: [],
+      };
+      open.at(-1)?.push(element);
+      if (!voidNames.has(name)) open.push(element.children);
+    }
+  }
+  return root;
+}
+
+function attribute(attributes: string, name: string): string | undefined {
+  const value = new RegExp(`\\s${name}="([^"]*)"`).exec(attributes)?.[1];
+  return value === undefined ? undefined : decode(value);
+}
+
+const characters: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  '#39': "'",
+  nbsp: '\u00a0',
+};
+
+function decode(text: string): string {
+  return text.replace(/&(#39|\w+);/g, (entity, name: string) => characters[name] ?? entity);
 }
