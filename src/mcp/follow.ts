@@ -13,7 +13,10 @@ const output = eitherOf([
   { type: 'object', properties: { status: { type: 'string' }, final: { type: 'boolean' } }, required: ['final'] },
   refusalSchema,
 ]);
-const id = { type: 'string', description: 'Of a transfer, withdrawal, bridge, swap, order, invoice, approval or link.' };
+const id = {
+  type: 'string',
+  description: 'Of a transfer, withdrawal, bridge, swap, order, invoice, approval or link.',
+};
 
 /** The tools that know every kind of id. Both read. */
 export const followingTools: readonly Tool[] = [

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import { newId } from '../kernel/ids/ids.ts';
 import { parseJsonBody } from '../kernel/http/parse-body.ts';
 import { describeProblem, toProblem } from '../kernel/http/send-problem.ts';
 import type { ApiAccess } from '../kernel/http/server.ts';
+import { newId } from '../kernel/ids/ids.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { CallApi } from './api-port.ts';
 

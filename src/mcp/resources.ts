@@ -1,4 +1,9 @@
-import { type ReadResourceResult, type Resource, ResourceNotFoundError, type ResourceTemplateType } from '@modelcontextprotocol/server';
+import {
+  type ReadResourceResult,
+  type Resource,
+  ResourceNotFoundError,
+  type ResourceTemplateType,
+} from '@modelcontextprotocol/server';
 import type { ApiAnswer, CallApi } from './api-port.ts';
 
 const reference = 'paywright://reference';
@@ -49,7 +54,13 @@ export async function readResource(
   const get = { method: 'GET', body: undefined, headers: {}, signal };
   const answer =
     kind === 'statement'
-      ? await call({ ...get, operationId: 'getStatement', path: '/account/statement', params: {}, query: { month: id } })
+      ? await call({
+          ...get,
+          operationId: 'getStatement',
+          path: '/account/statement',
+          params: {},
+          query: { month: id },
+        })
       : await call({
           ...get,
           operationId: 'getTransfer',

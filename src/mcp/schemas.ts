@@ -27,7 +27,11 @@ export function outputOf(schema: Json): Json {
   const branches = schema['anyOf'] as readonly Json[] | undefined;
   if (branches !== undefined) return { anyOf: branches.map(outputOf) };
   const [first] = (schema['required'] as readonly string[] | undefined) ?? [];
-  return { ...keep(schema, toldOfOutput, levelsOfOutput), type: 'object', required: first === undefined ? [] : [first] };
+  return {
+    ...keep(schema, toldOfOutput, levelsOfOutput),
+    type: 'object',
+    required: first === undefined ? [] : [first],
+  };
 }
 
 /** As many whole sentences as are short enough, but at least the first one. */

@@ -5,8 +5,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { getPrompt, prompts } from './prompts.ts';
-import { readResource, type ResourceReader, resources, resourceTemplates } from './resources.ts';
-import type { ToolCaller, Toolbox } from './toolbox.ts';
+import { type ResourceReader, readResource, resources, resourceTemplates } from './resources.ts';
+import type { Toolbox, ToolCaller } from './toolbox.ts';
 
 const instructions = `Paywright moves real stablecoins for the owner of this account.
 Amounts are numbers or decimal text, in the currency that you name. Fees are in the result.
@@ -53,5 +53,7 @@ export function createMcpServer({ version, toolbox, reader }: ServerParts, calle
 
 /** Of protocol 2026-07-28, where every request carries them. */
 function capabilitiesOf({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
-  return (envelope as Readonly<Record<string, unknown>> | undefined)?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities;
+  return (envelope as Readonly<Record<string, unknown>> | undefined)?.[
+    CLIENT_CAPABILITIES_META_KEY
+  ] as ClientCapabilities;
 }

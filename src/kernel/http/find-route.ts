@@ -26,8 +26,20 @@ export const idParameter = z.string().max(64);
 
 /** Declares the look-up of one of the caller's own items by its id. */
 export function findRoute<Item extends z.ZodType>(spec: FindSpec<Item>): Route {
-  const { id, path, tag, summary, description, returns, final, item, example, parameter = idParameter, notFound, find } =
-    spec;
+  const {
+    id,
+    path,
+    tag,
+    summary,
+    description,
+    returns,
+    final,
+    item,
+    example,
+    parameter = idParameter,
+    notFound,
+    find,
+  } = spec;
   const name = path.slice(path.lastIndexOf(':') + 1);
   return defineRoute(
     {
