@@ -2,7 +2,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config({
-  files: ['src/**/*.ts', 'sandbox/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+  files: ['src/**/*.ts', 'sandbox/**/*.ts', 'packages/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'],
   extends: [tseslint.configs.base],
   languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
   rules: {

@@ -44,7 +44,7 @@ export default defineConfig({
   test: {
     include: isMatrix
       ? ['test/**/*.matrix.test.ts']
-      : ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
+      : ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts'],
     tags,
     strictTags: true,
     reporters: ['default', new TellSkipped()],

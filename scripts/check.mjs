@@ -9,7 +9,7 @@ const checks = [
   [
     'promises and exhaustiveness',
     'node_modules/eslint/bin/eslint.js',
-    ['src', 'sandbox', 'test', 'bench', '--max-warnings=0'],
+    ['src', 'sandbox', 'packages', 'test', 'bench', '--max-warnings=0'],
   ],
   [
     'imports',
@@ -19,6 +19,8 @@ const checks = [
   ],
   ['nothing unused', 'node_modules/knip/bin/knip.js', []],
   ['a hash for every package', 'scripts/check-lockfile.mjs', []],
+  ['types of the SDK', 'node_modules/typescript/bin/tsc', ['--noEmit', '-p', 'packages/sdk']],
+  ['the SDK is that of the routes', 'scripts/generate-sdk.mjs', ['--check']],
 ];
 
 await runOrRefuse(async () => {

@@ -20,6 +20,7 @@ const published = [
   'type',
   'engines',
   'bin',
+  'imports',
   'files',
   'dependencies',
 ];

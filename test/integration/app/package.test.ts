@@ -24,6 +24,7 @@ const needed = [
   'docs/running.md',
   'npm-shrinkwrap.json',
   'package.json',
+  'packages/sdk/src/index.js',
   'scripts/prepare.mjs',
 ];
 
@@ -41,6 +42,8 @@ const notNeeded = [
   'docs/images/buy-phone-light.png',
   'docs/testing.md',
   'package-lock.json',
+  'packages/sdk/src/index.d.ts',
+  'packages/sdk/src/index.test.ts',
   'sandbox/open-sandbox.ts',
   'scripts/test.mjs',
   'src/app/cli.ts',
