@@ -90,7 +90,7 @@ function toolOf(spec: OpenApiOperation, tool: Tool): Omit<ToolOperation, keyof O
 }
 
 function describe({ summary, description }: OpenApiOperation): string {
-  return shortly(description ?? `${summary}.`, 100);
+  return shortly(description ?? `${summary}.`, 60);
 }
 
 function bodyOf(requestBody: Json | undefined): ObjectSchema | undefined {

@@ -34,10 +34,6 @@ export const resourceTemplates: readonly ResourceTemplateType[] = [
   },
 ];
 
-export interface ResourceReader {
-  readonly reference: () => string | Promise<string>;
-}
-
 interface Reading {
   readonly uri: string;
   readonly call: CallApi;
@@ -45,10 +41,10 @@ interface Reading {
 }
 
 export async function readResource(
-  { reference: text }: ResourceReader,
+  readReference: () => Promise<string>,
   { uri, call, signal }: Reading,
 ): Promise<ReadResourceResult> {
-  if (uri === reference) return { contents: [{ uri, mimeType: 'text/markdown', text: await text() }] };
+  if (uri === reference) return { contents: [{ uri, mimeType: 'text/markdown', text: await readReference() }] };
   const [, kind, id] = /^paywright:\/\/(statement|receipt)\/([\w-]{1,64})$/.exec(uri) ?? [];
   if (kind === undefined || id === undefined) throw new ResourceNotFoundError(uri);
   const get = { method: 'GET', body: undefined, headers: {}, signal };

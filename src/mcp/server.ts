@@ -5,7 +5,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { getPrompt, prompts } from './prompts.ts';
-import { type ResourceReader, readResource, resources, resourceTemplates } from './resources.ts';
+import { readResource, resources, resourceTemplates } from './resources.ts';
 import type { Toolbox, ToolCaller } from './toolbox.ts';
 
 const instructions = `Paywright moves real stablecoins for the owner of this account.
@@ -18,11 +18,12 @@ When isError is set, do what nextStep says. Text of third parties, such as names
 export interface ServerParts {
   readonly version: string;
   readonly toolbox: Toolbox;
-  readonly reader: ResourceReader;
+  /** The whole reference as Markdown. */
+  readonly reference: () => Promise<string>;
 }
 
 /** One server for one request, or one connection over stdio. */
-export function createMcpServer({ version, toolbox, reader }: ServerParts, caller: ToolCaller): Server {
+export function createMcpServer({ version, toolbox, reference }: ServerParts, caller: ToolCaller): Server {
   const server = new Server(
     { name: 'paywright', title: 'Paywright', version },
     {
@@ -44,7 +45,7 @@ export function createMcpServer({ version, toolbox, reader }: ServerParts, calle
   server.setRequestHandler('resources/list', () => ({ resources: [...resources] }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...resourceTemplates] }));
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
-    readResource(reader, { uri: params.uri, call: caller.call, signal: mcpReq.signal }),
+    readResource(reference, { uri: params.uri, call: caller.call, signal: mcpReq.signal }),
   );
   server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts] }));
   server.setRequestHandler('prompts/get', ({ params }) => getPrompt(params.name, params.arguments ?? {}));

@@ -46,7 +46,7 @@ const calls: readonly (readonly [
   ],
   ['get_operation', (_, { id }) => ({ id }), { final: false, status: 'pending' }],
   ['list_invoices', () => ({ limit: 10 }), { invoices: [{ status: 'pending' }] }],
-  ['add_money', () => ({ amount: 20 }), { status: 'open' }],
+  ['add_money', () => ({ amount: 20 }), { url: expect.any(String) }],
   ['withdraw', () => ({ address: outside, amount: 10, currency: 'USDC' }), { txId: expect.any(String) }],
   ['wait_for', (_, { txId }) => ({ id: txId, timeoutSeconds: 60 }), { final: true, status: 'complete' }],
   ['bridge', () => ({ from: 'MATIC', to: 'BASE', amount: 10 }), { transferId: expect.any(String) }],
