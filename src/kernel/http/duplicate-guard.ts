@@ -14,8 +14,8 @@ export interface DuplicateGuard {
   readonly notDuplicateOf: string | undefined;
 }
 
-/** A payment within this time is repeated by another one like it. SQL. */
-export const repeatedWithin = "interval '10 minutes'";
+/** A payment since then is repeated by another one like it. SQL: a subquery is computed once, so that an index finds what is newer. */
+export const repeatedSince = "(SELECT clock_timestamp() - interval '10 minutes')";
 
 /** A member of the body of every payment. */
 export const notDuplicateOf = z.string().max(64).optional().meta({
