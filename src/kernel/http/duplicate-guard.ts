@@ -28,7 +28,7 @@ export const guardErrors = defineErrors({
     status: 409,
     title: 'Possible duplicate',
     detail:
-      'You made the same payment less than ten minutes ago: see `duplicateOf`. No money was moved. To pay once more on purpose, send its id as notDuplicateOf.',
+      'You made the same payment less than ten minutes ago: see `duplicateOf`. No money was moved. If that is the payment you meant, you are done. To pay once more on purpose, send `duplicateOf.id` as `notDuplicateOf`.',
   },
 });
 
