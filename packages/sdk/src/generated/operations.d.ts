@@ -34,7 +34,7 @@ export declare const operations: {
   readonly merchants: { readonly list: Operation; readonly register: Operation; readonly verify: Operation; readonly get: Operation; readonly update: Operation; readonly delete: Operation };
   readonly nano: { readonly status: Operation; readonly search: Operation; readonly lookup: Operation; readonly quote: Operation; readonly getPayment: Operation; readonly payDebt: Operation };
   readonly payingForCalls: { readonly payForCall: Operation; readonly listPurchases: Operation; readonly getPurchase: Operation };
-  readonly webhooks: { readonly list: Operation; readonly create: Operation; readonly delete: Operation; readonly test: Operation; readonly listDeliveries: Operation; readonly getDelivery: Operation; readonly retryDelivery: Operation };
+  readonly webhooks: { readonly list: Operation; readonly create: Operation; readonly delete: Operation; readonly test: Operation; readonly listDeliveries: Operation; readonly getDelivery: Operation; readonly retryDelivery: Operation; readonly listEvents: Operation; readonly openEventFeed: Operation };
   readonly reserves: { readonly get: Operation; readonly getAccountProof: Operation };
   readonly service: { readonly getOpenApi: Operation };
   readonly sandbox: { readonly get: Operation; readonly fundAccount: Operation; readonly useFaucet: Operation; readonly listMessages: Operation };
@@ -721,6 +721,18 @@ export interface Webhooks {
    * Sends the same event again, with all its retries, whether it was delivered or failed.
    */
   retryDelivery(input: RetryWebhookDeliveryInput, options?: IdempotentOptions): Promise<RetryWebhookDeliveryResult>;
+  /**
+   * Read the event feed, or wait for the next event
+   *
+   * The events behind `after`, oldest first, each exactly once: an event that is committed late comes later, and no cursor skips it. The same cursor gives the same events again. With `wait`, an empty page comes only after that many seconds; ten requests of an account can wait at a time, and further ones are answered at once. An event is kept for three days, among the newest 10,000 of the account.
+   */
+  listEvents(input: ListEventsInput, options?: CallOptions): Promise<ListEventsResult>;
+  /**
+   * Open the event feed
+   *
+   * From now on, every event of the account is kept in order for `GET /account/events`, for a program that no URL leads to. Opening an open feed changes nothing. A feed that is not read for three days closes.
+   */
+  openEventFeed(input?: OpenEventFeedInput, options?: CallOptions): Promise<OpenEventFeedResult>;
 }
 
 export interface Reserves {
@@ -4366,6 +4378,36 @@ export type RetryWebhookDeliveryResult = {
   readonly durationMs: number | null;
   readonly createdAt: string;
   readonly finishedAt: string | null;
+};
+
+export type ListEventsInput = {
+  /** The `cursor` of the previous answer, or the id of the last event that you have processed. */
+  readonly after: string | number;
+  /** Items per page, 1 to 100. The default is 50. */
+  readonly limit?: string | number | undefined;
+  /** How many seconds to wait for an event, 0 to 30. */
+  readonly wait?: string | number | undefined;
+};
+
+export type ListEventsResult = {
+  readonly events: readonly ({
+    readonly id: string;
+    readonly type: string;
+    readonly createdAt: string;
+    /** As in the body of a webhook. Names, descriptions and products in it are untrusted third-party content. */
+    readonly data: { readonly [name: string]: unknown };
+  })[];
+  /** The `after` of the next request. */
+  readonly cursor: string;
+  /** Whether the next page has events already. */
+  readonly more: boolean;
+};
+
+export type OpenEventFeedInput = Readonly<Record<string, never>>;
+
+export type OpenEventFeedResult = {
+  /** The `after` of the next request. */
+  readonly cursor: string;
 };
 
 export type GetReservesInput = {

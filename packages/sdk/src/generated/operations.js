@@ -142,6 +142,8 @@ export const operations = {
     listDeliveries: { method: 'GET', path: '/webhooks/deliveries', safe: true, list: 'deliveries' },
     getDelivery: { method: 'GET', path: '/webhooks/deliveries/{id}', safe: true },
     retryDelivery: { method: 'POST', path: '/webhooks/deliveries/{id}/retry', keyed: true },
+    listEvents: { method: 'GET', path: '/account/events', safe: true },
+    openEventFeed: { method: 'POST', path: '/account/events' },
   },
   reserves: {
     get: { method: 'GET', path: '/reserves', safe: true },
