@@ -66,8 +66,15 @@ function explain(error: PaywrightError): string {
     const { id } = (error['duplicateOf'] ?? {}) as { readonly id?: string };
     return `${message}\nTo pay once more on purpose, run the command again with --not-duplicate-of ${id ?? 'ID'}`;
   }
+  if (code === 'connection_lost' || code === 'timeout') return `${message}\n${unknownOutcome(error)}`;
   const errors = Array.isArray(error['errors']) ? (error['errors'] as { path?: string; message?: string }[]) : [];
   return [message, ...errors.map((one) => `  ${one.path ?? ''}: ${one.message ?? ''}`)].join('\n');
+}
+
+function unknownOutcome({ idempotencyKey }: PaywrightError): string {
+  return idempotencyKey === undefined
+    ? 'Is the service running, and is PAYWRIGHT_URL or the login right?'
+    : `To learn the outcome without paying twice, run the command again with --idempotency-key ${idempotencyKey}`;
 }
 
 /** Says what went wrong and ends the process with its exit code. */

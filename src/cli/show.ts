@@ -41,6 +41,7 @@ function isList(value: unknown): boolean {
 function flatten(value: Readonly<Record<string, unknown>>): Row {
   return Object.entries(value).flatMap(([name, member]): Row => {
     if (member === null || member === undefined) return [[plain(name), '']];
+    if (Array.isArray(member) && member.length === 0) return [];
     if (isObject(member)) return flatten(member).map(([inner, text]) => [`${plain(name)}.${inner}`, text]);
     return [[plain(name), plain(typeof member === 'object' ? JSON.stringify(member) : String(member))]];
   });
