@@ -7,14 +7,14 @@ describe('what strangers wrote', () => {
   it('cannot steer the terminal', () => {
     expect(plain(hostile)).toBe('Bob\ufffd[31m\ufffd2J\ufffd\ufffd\ufffdx');
     expect(plain(hostile, { lines: true })).toContain('\n');
-    expect(show({ name: hostile, items: [hostile] })).not.toMatch(/[\u001b\u009b\u202e\r]/);
+    expect(show({ name: hostile, items: [hostile] }).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
   it('is the same in JSON, and cannot steer the terminal there', () => {
     for (const indent of [undefined, 2]) {
       const text = toJson({ name: hostile, list: [1, { a: null }] }, indent);
       expect(JSON.parse(text)).toEqual({ name: hostile, list: [1, { a: null }] });
-      expect(text.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
     }
   });
 });

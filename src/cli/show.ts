@@ -1,6 +1,5 @@
 /** Control characters and those that change the direction of text: names and descriptions come from strangers. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to go
-const unsafe = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
+const unsafe = /[\p{Cc}\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Text that a terminal only shows. */
 export function plain(text: string, { lines = false } = {}): string {
@@ -59,7 +58,7 @@ function table(rows: readonly Row[]): string {
   const names = [...new Set(rows.flatMap((row) => row.map(([name]) => name)))].filter(filled);
   const lines = rows.map((row) => names.map((name) => shorten(new Map(row).get(name) ?? '')));
   const widths = names.map((name, at) => Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)));
-  const isNumber = names.map((_, at) => lines.every((line) => /^-?[\d.]*$/.test(line[at] ?? '')));
+  const isNumber = names.map((_, at) => lines.every((line) => /^[+-]?[\d.]*$/.test(line[at] ?? '')));
   const join = (cells: readonly string[]) =>
     cells
       .map((cell, at) => (isNumber[at] ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
