@@ -75,7 +75,7 @@ would use your search page.</p>
 <code>robots.txt</code> (RFC 9309), build no index and train no model. To exclude us, add:</p>
 ${codeBlock(
   'robots.txt',
-  html`User-agent: ${agentToken}
+  `User-agent: ${agentToken}
 Disallow: /`,
 )}
 </main>`,

@@ -15,6 +15,8 @@ interface Page {
   readonly name: 'home' | 'docs' | 'invoice' | 'preview' | 'buy' | 'reset' | 'app';
   /** Search engines must not list pages whose address is private. */
   readonly unlisted?: true;
+  /** The path of the same page as Markdown. */
+  readonly markdown?: string;
   /** In addition to base.css. */
   readonly styles: readonly string[];
   /** In addition to page.js. */
@@ -38,6 +40,10 @@ export function layout(page: Page, { base, mode, assetUrl }: PageContext): Html 
 ${
   page.unlisted === true &&
   html`<meta name="robots" content="noindex, nofollow">
+`
+}${
+  page.markdown !== undefined &&
+  html`<link rel="alternate" type="text/markdown" href="${base}${page.markdown}">
 `
 }<link rel="icon" type="image/svg+xml" href="${assetUrl('mark.svg')}">
 ${['base.css', ...page.styles].map(

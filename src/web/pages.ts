@@ -3,10 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { httpErrors } from '../kernel/http/errors.ts';
 import type { Readiness } from '../kernel/http/health.ts';
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import { contentPolicy } from './content-policy.ts';
 import { docsPage } from './docs/docs-page.ts';
+import { renderMachineDocs } from './docs/machine-docs.ts';
 import { homePage, type ReadinessProblems } from './home-page.ts';
 import type { Html } from './html.ts';
 import type { PageContext } from './layout.ts';
@@ -107,9 +109,31 @@ export function addPages(app: FastifyInstance, { document, mode, readiness }: Pa
   const reference = keptPages(() => docsPage(document(), context()));
   app.get('/docs', async (request, reply) => send(request, reply, reference('')));
 
+  addMachineDocs(app, () => renderMachineDocs(document(), context()));
+
   const home = keptPages((trouble) => homePage(document(), context(), JSON.parse(trouble) as ReadinessProblems));
   app.get('/', async (request, reply) => send(request, reply, home(await troubleNow(readiness))));
   return context;
+}
+
+/** Rendered together on the first request for one of them. */
+function addMachineDocs(app: FastifyInstance, render: () => Promise<ReadonlyMap<string, string>>): void {
+  let rendered: Promise<ReadonlyMap<string, Content>> | undefined;
+  const renderAll = async () =>
+    new Map([...(await render())].map(([path, text]) => [path, createContent(Buffer.from(text), textTypeOf(path))]));
+  for (const path of ['/docs.md', '/docs/:file', '/llms.txt', '/llms-full.txt', '/skill.md']) {
+    app.get<{ Params: { file?: string } }>(path, async (request, reply) => {
+      rendered ??= renderAll();
+      const { file } = request.params;
+      const content = (await rendered).get(file === undefined ? path : `/docs/${file}`);
+      if (content === undefined) throw httpErrors.not_found();
+      return sendContent(request, reply, content, 'no-cache');
+    });
+  }
+}
+
+function textTypeOf(path: string): string {
+  return `text/${extname(path) === '.md' ? 'markdown' : 'plain'}; charset=utf-8`;
 }
 
 function keptPages(render: (about: string) => Html): (about: string) => Content {

@@ -1,3 +1,5 @@
+import { randomFrom } from './random.ts';
+
 /** Pages as somebody would write them who wants to hold up their reader: always the same ones for one number. */
 export interface HostilePage {
   readonly type: string;
@@ -107,17 +109,6 @@ export function generatePage(seed: number): HostilePage {
     text += piece.repeat(Math.max(1, times));
   }
   return { type: pick(types), text: text.slice(0, mostCharacters) };
-}
-
-/** The same numbers each time (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let value = Math.imul(state ^ (state >>> 15), 1 | state);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function html(text: string): HostilePage {

@@ -27,7 +27,7 @@ export async function* readEvents(open) {
 }
 
 /** A character, a line or an event may end in a later chunk. */
-export class EventParser {
+class EventParser {
   #decoder = new TextDecoder();
   #rest = '';
   #event = '';

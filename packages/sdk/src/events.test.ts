@@ -1,46 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
-import { EventParser } from './events.js';
 import { Paywright } from './index.js';
 
 const encoder = new TextEncoder();
 const mug = { title: 'Becher „Meer“ ☕', priceNum: 24 };
-const text = [
-  ':\n\n',
-  `event: result\ndata: ${JSON.stringify(mug)}\n\n`,
-  ': a heartbeat\r\n',
-  `event: result\r\nid: 7\r\ndata: ${JSON.stringify(mug)}\r\n\r\n`,
-  'data: one\rdata:two\rretry\r\r',
-  'event: done\ndata: {"count":2}\n\n',
-  'event: cut\ndata: {',
-].join('');
-const expected = [
-  { event: 'result', data: JSON.stringify(mug) },
-  { event: 'result', data: JSON.stringify(mug) },
-  { event: 'message', data: 'one\ntwo' },
-  { event: 'done', data: '{"count":2}' },
-];
-
-function parse(chunks: readonly Uint8Array[]) {
-  const parser = new EventParser();
-  return chunks.flatMap((chunk) => [...parser.push(chunk)]);
-}
-
-describe('chunks that end anywhere', () => {
-  const bytes = encoder.encode(text);
-
-  it('two of them', () => {
-    for (let cut = 0; cut <= bytes.length; cut++) {
-      expect(parse([bytes.subarray(0, cut), bytes.subarray(cut)]), `cut at ${cut}`).toEqual(expected);
-    }
-  });
-
-  it('one for each byte', () => {
-    expect(parse(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(expected);
-  });
-});
 
 /** A search that is answered with these chunks, and then breaks off or goes on silently. */
-function search(chunks: readonly string[], end: 'close' | 'break' | 'silence') {
+function search(chunks: readonly (string | Uint8Array)[], end: 'close' | 'break' | 'silence') {
   const seen = { cancelled: false };
   const fetch = async (_: unknown, init: RequestInit = {}) => {
     const body = new ReadableStream<Uint8Array>({
@@ -52,7 +17,7 @@ function search(chunks: readonly string[], end: 'close' | 'break' | 'silence') {
       },
       pull(controller) {
         const chunk = chunks[sent++];
-        if (chunk !== undefined) controller.enqueue(encoder.encode(chunk));
+        if (chunk !== undefined) controller.enqueue(typeof chunk === 'string' ? encoder.encode(chunk) : chunk);
         else if (end === 'close') controller.close();
         else if (end === 'break') controller.error(new TypeError('terminated'));
       },
@@ -65,6 +30,41 @@ function search(chunks: readonly string[], end: 'close' | 'break' | 'silence') {
     paywright.shopping.streamProducts({ q: 'mug', website: 'shop.example' }, options);
   return { seen, start };
 }
+
+describe('chunks that end anywhere', () => {
+  const text = [
+    ':\n\n',
+    `event: result\ndata: ${JSON.stringify(mug)}\n\n`,
+    ': a heartbeat\r\n',
+    `event: result\r\nid: 7\r\ndata: ${JSON.stringify(mug)}\r\n\r\n`,
+    'data: [1,\rdata:2]\rretry\r\r',
+    'event: done\ndata: {"count":2}\n\n',
+    'event: cut\ndata: {',
+  ].join('');
+  const bytes = encoder.encode(text);
+  const expected = [
+    { event: 'result', data: mug },
+    { event: 'result', data: mug },
+    { event: 'message', data: [1, 2] },
+    { event: 'done', data: { count: 2 } },
+  ];
+
+  async function parse(chunks: readonly Uint8Array[]) {
+    const events: unknown[] = [];
+    for await (const event of search(chunks, 'close').start()) events.push(event);
+    return events;
+  }
+
+  it('two of them', async () => {
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      expect(await parse([bytes.subarray(0, cut), bytes.subarray(cut)]), `cut at ${cut}`).toEqual(expected);
+    }
+  });
+
+  it('one for each byte', async () => {
+    expect(await parse(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(expected);
+  });
+});
 
 async function read(events: AsyncIterable<{ readonly event: string }>) {
   const names: string[] = [];

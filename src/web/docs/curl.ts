@@ -3,16 +3,22 @@ import type { Operation, Parameter } from './read-document.ts';
 /** Bodies up to this length stay on one line. */
 const longestLine = 64;
 
-/** The operation's example as a command to paste into a terminal. */
-export function curlFor(operation: Operation, baseUrl: string): string {
-  const { method, body, needsKey } = operation;
-  const takesIdempotencyKey = operation.parameters.some(({ name }) => name === 'Idempotency-Key');
+/** A new key for each run: with a fixed one, only the first run would take effect. */
+const newKey = { 'Idempotency-Key': '$(uuidgen)' };
+
+/** The operation's example as a command to paste into a terminal, with those of the headers that it takes. */
+export function curlFor(
+  operation: Operation,
+  baseUrl: string,
+  headers: Readonly<Record<string, string>> = newKey,
+): string {
+  const { method, body, needsKey, parameters } = operation;
+  const taken = Object.entries(headers).filter(([header]) => parameters.some(({ name }) => name === header));
   const impliedMethod = body === undefined ? 'GET' : 'POST';
   return [
     `curl ${method === impliedMethod ? '' : `-X ${method} `}${quoteWhereNeeded(urlOf(operation, baseUrl))}`,
     ...(needsKey ? ['-H "Authorization: Bearer $PAYWRIGHT_API_KEY"'] : []),
-    // A new key for each run: with a fixed one, only the first run would take effect.
-    ...(takesIdempotencyKey ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
+    ...taken.map(([name, value]) => `-H "${name}: ${value}"`),
     ...(body === undefined
       ? []
       : [`-H ${quote(`Content-Type: ${body.mediaType}`)}`, `-d ${quote(bodyText(body.example))}`]),

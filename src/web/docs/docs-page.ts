@@ -38,24 +38,37 @@ function answeredBy(operations: ErrorEntry['operations'], operationCount: number
   return html`<details class="answered-by"><summary>Returned by ${operations.length} operations</summary><p>${links}</p></details>`;
 }
 
+/** What the reference consists of, in its order. Each part has a Markdown file, too. */
+export function docsParts(reference: Reference, base: string) {
+  const { baseUrl, chapters, errors } = reference;
+  const topics = introductionTopics(reference);
+  const operationCount = chapters.reduce((sum, { operations }) => sum + operations.length, 0);
+  return {
+    topics,
+    introduction: () => introductionSection(reference, topics, base),
+    chapters: chapters.map((chapter) => ({ ...chapter, section: () => chapterSection(chapter, baseUrl) })),
+    errors: () => errorChapter(errors, operationCount),
+  };
+}
+
 export function docsPage(document: OpenApiDocument, context: PageContext): Html {
   const reference = readDocument(document);
-  const topics = introductionTopics(reference);
-  const operationCount = reference.chapters.reduce((sum, { operations }) => sum + operations.length, 0);
+  const { topics, introduction, chapters, errors } = docsParts(reference, context.base);
   return layout(
     {
       title: `${reference.title} API reference`,
       description: reference.description,
       name: 'docs',
       styles: ['docs.css', 'fields.css', 'contents.css', 'states.css'],
+      markdown: '/docs.md',
       bar: html`<button class="menu" type="button" popovertarget="contents">Contents</button>`,
       body: html`
 <div class="reference">
 <nav class="contents" id="contents" popover aria-label="Contents">${contents(reference, topics)}</nav>
 <main id="main">
-${introductionSection(reference, topics, `${context.base}/api/openapi.json`)}
-${reference.chapters.map((chapter) => chapterSection(chapter, reference.baseUrl))}
-${errorChapter(reference.errors, operationCount)}
+${introduction()}
+${chapters.map(({ section }) => section())}
+${errors()}
 </main>
 </div>`,
     },

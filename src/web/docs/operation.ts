@@ -70,8 +70,8 @@ function answerFields({ status, description, content }: Answer): Html {
 
 function answerSample({ status, content }: Answer): Html | undefined {
   if (content?.example === undefined) return undefined;
-  const text = typeof content.example === 'string' ? html`${content.example}` : jsonCode(content.example);
-  return codeBlock(`${status} ${STATUS_CODES[status] ?? ''}`.trim(), text);
+  const code = typeof content.example === 'string' ? content.example : jsonCode(content.example);
+  return codeBlock(`${status} ${STATUS_CODES[status] ?? ''}`.trim(), code);
 }
 
 function statusLabel(status: string): Html {

@@ -34,8 +34,12 @@ interface ErrorFacts {
 
 const problemType = 'application/problem+json';
 
-/** The server returns these for unknown paths and methods, so no operation declares them. */
-const serverErrors: readonly ErrorFacts[] = [httpErrors.not_found, httpErrors.method_not_allowed];
+/** The server returns these whatever the operation, so no operation declares them. */
+const serverErrors: readonly ErrorFacts[] = [
+  httpErrors.not_found,
+  httpErrors.method_not_allowed,
+  httpErrors.outcome_unknown,
+];
 
 export function readDocument(document: OpenApiDocument) {
   const { title, version, description } = document.info;
@@ -48,7 +52,8 @@ export function readDocument(document: OpenApiDocument) {
   );
   const chapters = chaptersOf(document, operations);
   const errors = errorsOf(chapters.flatMap((chapter) => chapter.operations));
-  return { title, version, description, baseUrl: server?.url ?? '/api', chapters, errors };
+  const baseUrl = server?.url ?? '/api';
+  return { title, version, description, baseUrl, publicUrl: baseUrl.replace(/\/api$/, ''), chapters, errors };
 }
 
 /** In the order of the document's tags; undescribed tags come last. */
@@ -59,8 +64,11 @@ function chaptersOf(
   const described = new Map(document.tags.map((tag) => [tag.name, tag]));
   const names = [...new Set([...described.keys(), ...operations.map(({ tag }) => tag)])];
   return names
-    .map((name) => ({
-      id: ['chapter', ...(name.toLowerCase().match(/[a-z0-9]+/g) ?? [])].join('-'),
+    .map((name) => ({ name, words: name.toLowerCase().match(/[a-z0-9]+/g) ?? [] }))
+    .map(({ name, words }) => ({
+      id: ['chapter', ...words].join('-'),
+      /** Of its Markdown file. */
+      file: words.join('-'),
       name,
       description: described.get(name)?.description ?? '',
       states: described.get(name)?.['x-states'],

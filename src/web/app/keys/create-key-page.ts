@@ -182,7 +182,7 @@ function options({ key, below }: KeyNode<TreeKey>, chosen: string): Html[] {
 function createdKey({ id, name, apiKey }: IssuedKey, base: string): Html {
   return html`<h1>${name}</h1>
 <p class="lead">This is the key. It is shown only now: store it like a password, where the agent finds it.</p>
-${codeBlock('API key', html`${apiKey}`)}
+${codeBlock('API key', apiKey)}
 <p class="then"><a class="button" href="${base}/app/keys/${id}">Set what it may spend</a></p>`;
 }
 

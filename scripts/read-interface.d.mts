@@ -1,0 +1,3 @@
+import type { OpenApiDocument } from '../src/kernel/http/openapi.ts';
+
+export function readInterface(): Promise<OpenApiDocument>;

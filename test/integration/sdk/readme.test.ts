@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Paywright } from '#sdk';
+import { freshEmail } from '../../support/client.ts';
+import { useService } from '../../support/service.ts';
+
+const fromRoot = (path: string) => new URL(`../../../${path}`, import.meta.url);
+const run = promisify(execFile);
+
+const service = useService();
+const section = (text: string, title: string) => text.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
+const codeOf = (text: string) => [...text.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = '']) => code);
+
+/** Runs a program of the README with plain Node, against this service and from this clone. */
+async function runProgram(code: string) {
+  const file = join(mkdtempSync(join(tmpdir(), 'readme-')), 'pay.mjs');
+  writeFileSync(
+    file,
+    code.replace("'./packages/", `'${fromRoot('packages/').href}`).replace('http://127.0.0.1:8402', service.url),
+  );
+  return run(process.execPath, [file]);
+}
+
+describe('the README', () => {
+  const text = section(readFileSync(fromRoot('README.md'), 'utf8'), 'With the SDK');
+  const [code = ''] = codeOf(text);
+
+  test('leads from a clone to a first payment in two commands and ten lines', () => {
+    const commands = [...(text.split('```')[0] ?? '').matchAll(/`((?:npm|node) [^`]+)`/g)].map(
+      ([, command]) => command,
+    );
+    expect(commands).toEqual(['npm start', 'node pay.mjs']);
+    expect(code.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(10);
+  });
+
+  test('has a program that pays, once', async () => {
+    const { stdout } = await runProgram(code);
+    expect(stdout).toMatch(
+      /transferId: 'trf_\w+',\s+status: 'complete',\s+amount: 50,\s+fee: 0\.75,\s+recipientAmount: 49\.25/,
+    );
+    const again = await runProgram(code).catch((error: { stderr: string }) => error);
+    expect(again.stderr).toContain('possible_duplicate');
+    expect(again.stderr).not.toContain('pa_live_');
+  });
+});
+
+describe('the examples of packages/sdk/README.md', () => {
+  const examples = codeOf(readFileSync(fromRoot('packages/sdk/README.md'), 'utf8'));
+  const [payment = '', lists = '', search = '', paidUrl = '', webhook = ''] = examples;
+  let paywright: Paywright;
+  let apiKey: string;
+  beforeAll(async () => {
+    apiKey = (await service.client.register()).key;
+    paywright = new Paywright({ apiKey, baseUrl: `${service.url}/api` });
+    await paywright.sandbox.fundAccount({ amount: 100 });
+  });
+
+  /** Their code as it stands, with what stands around it in a program. */
+  async function runExample(code: string, surroundings: object = {}) {
+    const lines: unknown[][] = [];
+    const given = { paywright, console: { log: (...values: unknown[]) => void lines.push(values) }, ...surroundings };
+    const body = `return (async () => {\n${code}\n})()`;
+    await new Function(...Object.keys(given), body)(...Object.values(given));
+    return lines;
+  }
+
+  test('there are five', () => expect(examples).toHaveLength(5));
+
+  test('a payment', async () => {
+    const email = freshEmail();
+    await service.client.register({ email });
+    const code = payment.replace(/^import .*$/m, '').replace('https://pay.example.com', service.url);
+    await runExample(code.replace('grace@example.com', email), {
+      Paywright,
+      process: { env: { PAYWRIGHT_API_KEY: apiKey } },
+    });
+    expect((await paywright.transfers.list()).transfers[0]).toMatchObject({ direction: 'sent', amount: 5 });
+  });
+
+  test('lists', async () => {
+    expect(await runExample(lists)).toEqual(expect.arrayContaining([[5, expect.objectContaining({ name: 'Ada' })]]));
+  });
+
+  test('a search', async () => {
+    expect(await runExample(search)).toEqual(expect.arrayContaining([[expect.stringContaining('Mug'), '$24.00']]));
+  });
+
+  test('a paid URL', async () => {
+    const ours = `${service.url}/api/nano/quote?amount=10&currency=USDC&action=transfer`;
+    const [[text, paid] = []] = await runExample(paidUrl.replace('https://api.example.com/forecast?city=Lisbon', ours));
+    expect([JSON.parse(String(text)).amount, paid]).toEqual([10, 0.0001]);
+  });
+
+  test('a webhook', async () => {
+    const verifyWebhook = (...given: unknown[]) => given;
+    const code = webhook.replace('const event =', 'const event = console.log(').replace(/;\n$/, ');\n');
+    const request = { headers: { 'webhook-id': 'evt_1' } };
+    const surroundings = { verifyWebhook, rawBody: '{}', request, process: { env: { WEBHOOK_SECRET: 'secret' } } };
+    expect(await runExample(code, surroundings)).toEqual([[['{}', request.headers, 'secret']]]);
+  });
+});
