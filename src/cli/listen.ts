@@ -5,8 +5,8 @@ import { parseUrl } from '../kernel/text/parse-url.ts';
 import { signatureHeaders } from '../webhooks/sign-webhook.ts';
 import { openPlace, secretOf } from './listen-state.ts';
 import { CliError, usage } from './outcome.ts';
-import type { Tools } from './program.ts';
 import { plain, toJson } from './show.ts';
+import type { Tools } from './tools.ts';
 
 interface ListenOptions {
   readonly forwardTo: string;

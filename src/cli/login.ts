@@ -4,8 +4,8 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { readPrivate, writePrivate } from './files.ts';
 import { usage } from './outcome.ts';
-import type { Tools } from './program.ts';
 import { connect, type Login, loginFile, serviceUrl, usualUrl } from './session.ts';
+import type { Tools } from './tools.ts';
 
 interface LoginOptions {
   readonly url?: string;

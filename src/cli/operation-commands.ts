@@ -4,8 +4,8 @@ import type { IdempotentOptions, Paywright } from '#sdk';
 import { operations } from './generated/interface.ts';
 import type { Field, Operation } from './operation.ts';
 import { exitCodes, usage } from './outcome.ts';
-import type { Tools } from './program.ts';
 import { plain, show } from './show.ts';
+import type { Tools } from './tools.ts';
 
 /** Where a command deviates from its operation: an operation without a place is a command with the name of its tool. */
 interface Place {

@@ -6,29 +6,17 @@ import { addListenCommand } from './listen.ts';
 import { addLoginCommands } from './login.ts';
 import { addOperationCommands, groups } from './operation-commands.ts';
 import { asCliError, CliError, fail } from './outcome.ts';
-import { openSession, type Session } from './session.ts';
+import { openSession } from './session.ts';
 import { toJson } from './show.ts';
+import type { Tools } from './tools.ts';
 import { addTriggerCommand } from './trigger.ts';
-
-/** What every command gets. */
-export interface Tools {
-  readonly env: Env;
-  /** Opens the session of the stored login or of the variables. */
-  readonly session: () => Session;
-  /** The result: with --json the value, else the text for people. */
-  readonly print: (value: unknown, text: string) => void;
-  /** For people, beside the result. */
-  readonly note: (line: string) => void;
-  readonly warn: (line: string) => void;
-  readonly isJson: () => boolean;
-}
 
 /** Whether these arguments are for a command that loads the service. */
 export function isOperators([first]: readonly string[]): boolean {
   return operatorCommands.some(({ name }) => name === first);
 }
 
-export function createProgram(env: Env): Command {
+function createProgram(env: Env): Command {
   const program = new Command('paywright')
     .description('Stablecoin payments for AI agents and the people who own them')
     .configureHelp({ showGlobalOptions: true, subcommandTerm })

@@ -2,9 +2,9 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { Argument, type Command } from 'commander';
 import { type Paywright, PaywrightError } from '#sdk';
 import { CliError } from './outcome.ts';
-import type { Tools } from './program.ts';
 import { connect } from './session.ts';
 import { show } from './show.ts';
+import type { Tools } from './tools.ts';
 
 interface World {
   /** The account that is signed in. */
@@ -17,7 +17,7 @@ interface World {
 type Cause = (world: World) => Promise<unknown>;
 
 /** What makes each event happen: the same calls that a program would make. */
-export const causes: Readonly<Record<string, Cause>> = {
+const causes: Readonly<Record<string, Cause>> = {
   'deposit.received': ({ me }) => me.sandbox.fundAccount({ amount: '10', currency: 'USDC' }),
   'payment.received': async ({ partner, handle }) => {
     const { client } = await partner();
