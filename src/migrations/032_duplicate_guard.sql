@@ -3,6 +3,10 @@
 
 ALTER TABLE accounts ADD COLUMN duplicate_guard boolean NOT NULL DEFAULT false;
 
+-- What an account did in the last ten minutes. Withdrawals have such an index.
+CREATE INDEX bridges_by_time ON bridges (account_id, created_at);
+CREATE INDEX swaps_by_time ON swaps (account_id, created_at);
+
 -- As in 025, but with a guard, which earlier builds leave out.
 DROP FUNCTION ledger.post_one;
 CREATE FUNCTION ledger.post_one(

@@ -25,6 +25,10 @@ line.</p><div><p>Another, with <strong>weight</strong>.</p></div></section>`;
     expect(markdown(page)).toBe('- `to` object **required**: Who.\n  - `email` string\n');
   });
 
+  it('has only the summary of what is collapsed', () => {
+    expect(markdown(html`<details><summary>Of 12</summary><p>One, two, …</p></details>`)).toBe('Of 12\n');
+  });
+
   it('names the language of code, and keeps every character of it', () => {
     const fence = (label: string, code: Parameters<typeof codeBlock>[1]) => markdown(codeBlock(label, code));
     expect(fence('200', jsonCode({ a: '<b> & `c`' }))).toBe('200\n\n```json\n{\n  "a": "<b> & `c`"\n}\n```\n');

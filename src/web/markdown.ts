@@ -47,6 +47,12 @@ function blockOf(element: Element, url: string): string[] {
   const { name, children } = element;
   if (headings.test(name)) return [`${'#'.repeat(Number(name[1]))} ${inline(children, url)}`];
   if (name === 'pre') return [fenced(element)];
+  // A collapsed list is the long form of what its summary says.
+  if (name === 'details')
+    return blocksOf(
+      elementsIn(element).filter((part) => part.name === 'summary'),
+      url,
+    );
   // A short list of codes reads well as one line.
   if (element.classes.includes('errors'))
     return [

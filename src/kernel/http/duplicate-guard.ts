@@ -14,8 +14,8 @@ export interface DuplicateGuard {
   readonly notDuplicateOf: string | undefined;
 }
 
-/** A payment within this time is repeated by another one like it. SQL. */
-export const repeatedWithin = "interval '10 minutes'";
+/** A payment since then is repeated by another one like it. SQL: a subquery is computed once, so that an index finds what is newer. */
+export const repeatedSince = "(SELECT clock_timestamp() - interval '10 minutes')";
 
 /** A member of the body of every payment. */
 export const notDuplicateOf = z.string().max(64).optional().meta({
@@ -28,7 +28,7 @@ export const guardErrors = defineErrors({
     status: 409,
     title: 'Possible duplicate',
     detail:
-      'You made the same payment less than ten minutes ago: see `duplicateOf`. No money was moved. To pay once more on purpose, send its id as notDuplicateOf.',
+      'You made the same payment less than ten minutes ago: see `duplicateOf`. No money was moved. If that is the payment you meant, you are done. To pay once more on purpose, send `duplicateOf.id` as `notDuplicateOf`.',
   },
 });
 

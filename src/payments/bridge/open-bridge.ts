@@ -2,7 +2,7 @@ import { planStep } from '../../custody/steps/plan-step.ts';
 import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
-import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
+import { type Repeated, repeatedSince } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
@@ -38,7 +38,7 @@ export async function newestLike(
 ): Promise<Repeated | undefined> {
   const { rows } = await db.query<Omit<Repeated, 'status'> & { status: BridgeStatus }>(
     `SELECT id, status, created_at FROM bridges
-      WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND origin = 'request' AND from_chain = $2
+      WHERE account_id = $1 AND created_at > ${repeatedSince} AND origin = 'request' AND from_chain = $2
         AND to_chain = $3 AND asset = $4 AND amount + gas_fee = $5 AND status NOT IN ('failed', 'returning')
       ORDER BY created_at DESC, id DESC LIMIT 1`,
     [accountId, from, to, taken.asset, taken.atomic],

@@ -2,7 +2,7 @@ import { planStep } from '../../custody/steps/plan-step.ts';
 import { fillStep } from '../../custody/steps/spending-wallet.ts';
 import { houseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
-import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
+import { type Repeated, repeatedSince } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount, userAccount } from '../../ledger/account-id.ts';
@@ -28,7 +28,7 @@ export async function newestLike(
 ): Promise<Repeated | undefined> {
   const { rows } = await db.query<Omit<Repeated, 'status'> & { status: SwapStatus }>(
     `SELECT id, status, created_at FROM swaps
-      WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND asset = $2 AND to_asset = $3 AND amount = $4
+      WHERE account_id = $1 AND created_at > ${repeatedSince} AND asset = $2 AND to_asset = $3 AND amount = $4
         AND status <> 'failed'
       ORDER BY created_at DESC, id DESC LIMIT 1`,
     [accountId, amount.asset, amountOut.asset, amount.atomic],

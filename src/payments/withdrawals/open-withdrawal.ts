@@ -3,7 +3,7 @@ import { multicallAddress, uniswap, uniswapMulticall } from '../../chains/abi.ts
 import { type Network, type Networks, tokenOf } from '../../chains/network.ts';
 import { faceValue } from '../../custody/limits/value-limits.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
-import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
+import { type Repeated, repeatedSince } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import { houseAccount } from '../../ledger/account-id.ts';
@@ -38,7 +38,7 @@ export async function newestLike(
 ): Promise<Repeated | undefined> {
   const { rows } = await db.query<Omit<Repeated, 'status'> & { status: WithdrawalStatus }>(
     `SELECT id, status, created_at FROM withdrawals
-      WHERE account_id = $1 AND created_at > clock_timestamp() - ${repeatedWithin} AND chain = $2 AND lower(address) = lower($3)
+      WHERE account_id = $1 AND created_at > ${repeatedSince} AND chain = $2 AND lower(address) = lower($3)
         AND asset = $4 AND gross = $5 AND status NOT IN ('failed', 'cancelled')
       ORDER BY created_at DESC, id DESC LIMIT 1`,
     [accountId, chain, address, gross.asset, gross.atomic],

@@ -102,7 +102,7 @@ async function openApproval(
   await requireLiveKey(tx, caller);
   const { accountId, keyId } = caller;
   const place = await placeOf(tx, keyId);
-  const digest = digestOf(place, shown.terms);
+  const digest = digestOf(place, shown.terms, request.body);
   const [pending] = await selectApprovals(
     tx,
     secrets,

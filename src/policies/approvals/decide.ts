@@ -118,7 +118,8 @@ async function showAgain(
   shown: Approval['shown'],
 ): Promise<void> {
   const { rows } = await db.query<{ place: string }>('SELECT place FROM approvals WHERE id = $1', [id]);
-  const digest = digestOf(rows[0]?.place ?? '', shown.terms);
+  const request = await findRequest(db, secrets, { id });
+  const digest = digestOf(rows[0]?.place ?? '', shown.terms, request?.body);
   await db.query(
     `UPDATE approvals a SET shown = $3, sealed = $4, digest = CASE WHEN EXISTS (
          SELECT FROM approvals o WHERE o.place = a.place AND o.digest = $5 AND o.status = 'pending') THEN a.digest ELSE $5 END

@@ -153,11 +153,13 @@ async function describeAccount(db: Queryable, accountId: bigint) {
 }
 
 /**
- * Of the operation: who asks for what, without what changes all the time. `place` is that of the key, which a rotation keeps.
+ * Of the operation: who asks for what, without what changes all the time. `place` is that of the key, which a rotation keeps. A payment
+ * that is meant once more, beside the one that its body names, is another one.
  */
-export function digestOf(place: string, { facts, ...terms }: Terms): Buffer {
+export function digestOf(place: string, { facts, ...terms }: Terms, body: unknown): Buffer {
   const stable = facts.map(({ text, least, ...fact }) => ({ ...fact, ...(least === undefined && { text }) }));
-  return sha256([place, { ...terms, facts: stable }]);
+  const { notDuplicateOf } = (body ?? {}) as { readonly notDuplicateOf?: unknown };
+  return sha256([place, { ...terms, facts: stable }, ...(typeof notDuplicateOf === 'string' ? [notDuplicateOf] : [])]);
 }
 
 /** Of everything that the owner is shown. */

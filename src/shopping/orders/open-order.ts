@@ -3,7 +3,7 @@ import { normalizeAddress, type ShippingAddress } from '../../accounts/addresses
 import { countToday } from '../../kernel/daily-caps/count-today.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
-import { type Repeated, repeatedWithin } from '../../kernel/http/duplicate-guard.ts';
+import { type Repeated, repeatedSince } from '../../kernel/http/duplicate-guard.ts';
 import { newId } from '../../kernel/ids/ids.ts';
 import { wakeSaga } from '../../kernel/sagas/wake-saga.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
@@ -42,7 +42,7 @@ export async function newestLike(
 ): Promise<Repeated | undefined> {
   const { rows } = await db.query<OrderRow>(
     `${selectOrder} WHERE o.account_id = $1 AND o.likeness = $2
-        AND (o.status = 'placed' OR (o.status = 'completed' AND o.finished_at > clock_timestamp() - ${repeatedWithin}))
+        AND (o.status = 'placed' OR (o.status = 'completed' AND o.finished_at > ${repeatedSince}))
       ORDER BY o.created_at DESC, o.id DESC`,
     [accountId, likeness],
   );

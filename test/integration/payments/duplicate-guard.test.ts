@@ -268,4 +268,27 @@ describe('the guard', () => {
     expect(text).toContain('You made the same payment less than ten minutes ago');
     expect(await count(transfer)).toBe(1);
   });
+
+  test('lets the owner approve a payment that is meant once more, also while the first question is open', async () => {
+    const key = await createKey(client, agent.key);
+    await client.request('PUT', `/account/keys/${key.id}/policy`, {
+      key: agent.key,
+      body: { rules: [{ effect: 'ask' }] },
+    });
+    const paid = await pay(transfer);
+    const ask = async (more: object) => {
+      const body = { to: friend.handle, amount: 7, currency: 'USDC', ...more };
+      const headers = { 'duplicate-guard': 'on' };
+      return (await client.request('POST', '/agent/transfer', { key: key.apiKey, body, headers })).body.approvalId;
+    };
+    const open = await ask({});
+    expect(await ask({})).toBe(open);
+    const meant = await ask({ notDuplicateOf: transfer.idOf(paid.body) });
+    const browser = openOwnerBrowser(service.url);
+    await browser.signIn(agent);
+    await browser.get(`/approve/${meant}`);
+    await browser.submit(`/approve/${meant}`);
+    expect((await client.get(`/approvals/${meant}`, key.apiKey)).body.status).toBe('executed');
+    expect(await count(transfer)).toBe(2);
+  });
 });
