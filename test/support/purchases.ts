@@ -6,6 +6,7 @@ import { houseMoveHandler, houseMoveSaga } from '../../src/custody/treasury/hous
 import { type HousePurpose, houseWallet } from '../../src/custody/wallets/house-wallets.ts';
 import { monotonicClock } from '../../src/kernel/clock.ts';
 import { type Caller, type IdempotencyClaim, scopes } from '../../src/kernel/http/define-route.ts';
+import type { DuplicateGuard } from '../../src/kernel/http/duplicate-guard.ts';
 import { Problem } from '../../src/kernel/http/problem.ts';
 import { createOutgoing } from '../../src/kernel/outgoing/outgoing.ts';
 import { parsePrivateHosts } from '../../src/kernel/outgoing/private-hosts.ts';
@@ -139,14 +140,19 @@ export function usePurchaseWorld(seller: Seller) {
     /** What somebody is answered, also when that is a problem. */
     async buy(
       user: User,
-      { key, method = 'GET', ...changed }: Partial<BuyParts> & { key?: string; method?: 'GET' | 'POST' } = {},
+      {
+        key,
+        method = 'GET',
+        guard,
+        ...changed
+      }: Partial<BuyParts> & { key?: string; method?: 'GET' | 'POST'; guard?: DuplicateGuard } = {},
     ): Promise<Bought | Problem> {
       const idempotency: IdempotencyClaim | undefined =
         key === undefined ? undefined : { key, requestHash: Buffer.alloc(32, key) };
       return buy(parts(changed), {
         caller: await callerOf(user),
         idempotency,
-        guard: undefined,
+        guard,
         request: { method, url: seller.url, headers: {} },
         ip: '127.0.0.1',
         maximum: amountOf('USDC', 1_000_000n),

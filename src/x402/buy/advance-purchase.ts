@@ -11,7 +11,15 @@ import { houseAccount } from '../../ledger/account-id.ts';
 import { add } from '../../money/amount.ts';
 import { keptFee } from './fee.ts';
 import { giveBackLapsed } from './give-back.ts';
-import { findPayer, findPurchase, homeUsdc, type Purchase, type PurchaseParts, payStep } from './purchase.ts';
+import {
+  findPayer,
+  findPurchase,
+  forgetRequest,
+  homeUsdc,
+  type Purchase,
+  type PurchaseParts,
+  payStep,
+} from './purchase.ts';
 import { purchaseSaga } from './saga.ts';
 import { namedTransaction, sendAgain, sendPayment, signPayment } from './send-payment.ts';
 
@@ -86,6 +94,7 @@ async function complete({ db, ledger }: PurchaseParts, purchase: Purchase, { has
       from: 'settling',
       to: 'paid',
       set: { txHash: hash },
+      alongside: () => forgetRequest(tx, id),
       settle: [{ ...payStep(id), end: { state: 'confirmed', hash, blockNumber, gasCost: 0n } }],
       post: async () => {
         const fee = await keptFee(tx, purchase);

@@ -12,7 +12,15 @@ import { add } from '../../money/amount.ts';
 import { returnFees } from './fee.ts';
 import { cutReturned } from './keep-answer.ts';
 import { describeUrl } from './open-purchase.ts';
-import { findPayer, homeUsdc, type Purchase, type PurchaseParts, payStep, takenFor } from './purchase.ts';
+import {
+  findPayer,
+  forgetRequest,
+  homeUsdc,
+  type Purchase,
+  type PurchaseParts,
+  payStep,
+  takenFor,
+} from './purchase.ts';
 import { purchaseSaga } from './saga.ts';
 
 /**
@@ -29,7 +37,7 @@ export async function giveBackUnshown(parts: PurchaseParts, purchase: Purchase, 
       from: ['held', 'signed'],
       to: 'returned',
       set: { error: reason, keyDigest: null },
-      alongside: () => tx.query('DELETE FROM purchase_requests WHERE purchase_id = $1', [id]),
+      alongside: () => forgetRequest(tx, id),
       drop: [payStep(id)],
       post: () => comesBack(tx, purchase, reason),
     });
@@ -49,6 +57,7 @@ export async function giveBackLapsed(parts: PurchaseParts, purchase: Purchase): 
       from: 'settling',
       to: 'returned',
       set: { error: reason },
+      alongside: () => forgetRequest(tx, id),
       settle: [{ ...payStep(id), end: { state: 'failed', reason, gasCost: 0n } }],
       post: async () => {
         await cutReturned(tx, id);

@@ -2,7 +2,7 @@ import { getAddress, type Hex } from 'viem';
 import { type Network, type Networks, type Token, tokenOf } from '../../chains/network.ts';
 import { findHouseWalletById, type HouseWallet } from '../../custody/wallets/house-wallets.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database, Queryable, Transaction } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Outgoing } from '../../kernel/outgoing/outgoing.ts';
 import type { Parser } from '../../kernel/parser/parser.ts';
@@ -94,6 +94,11 @@ export function isTooLate({ validBefore }: Pick<Purchase, 'validBefore'>): boole
 /** Whether the seller has answered or will not answer any more. */
 export function isAnswered({ sellerStatus, sellerTrouble }: Pick<Purchase, 'sellerStatus' | 'sellerTrouble'>): boolean {
   return sellerStatus !== null || sellerTrouble !== null;
+}
+
+/** It may contain secrets of the caller. */
+export async function forgetRequest(tx: Transaction, purchaseId: string): Promise<void> {
+  await tx.query('DELETE FROM purchase_requests WHERE purchase_id = $1', [purchaseId]);
 }
 
 export async function findPurchase(db: Queryable, id: string): Promise<Purchase | undefined> {

@@ -17,6 +17,7 @@ import { giveBackUnlessTaken } from './give-back.ts';
 import { shortenToKeep } from './keep-answer.ts';
 import {
   findPayer,
+  forgetRequest,
   homeUsdc,
   isTooLate,
   type Purchase,
@@ -160,7 +161,10 @@ function withPaymentId(extensions: unknown, id: string): unknown {
 
 type Came = { readonly answer: SellerAnswer } | { readonly trouble: SellerTrouble };
 
-/** Records the answer, or that it is lost, unless another process has asked since. The next step waits for the chain only. */
+/**
+ * Records the answer, or that it is lost, unless another process has asked since. The next step waits for the chain only. The guard
+ * recognizes a call whose answer is lost by its request until the purchase ends.
+ */
 async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number, came: Came): Promise<boolean> {
   const { db } = parts;
   const { id, accountId, amount } = purchase;
@@ -186,8 +190,8 @@ async function writeDown(parts: PurchaseParts, purchase: Purchase, time: number,
         body,
         truncated,
       ]);
+      await forgetRequest(tx, id);
     }
-    await tx.query('DELETE FROM purchase_requests WHERE purchase_id = $1', [id]);
     await wakeSaga(tx, { saga: purchaseSaga.name, id, lane: laneOf('settling') });
     return true;
   });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import type { Problem } from '../../../../src/kernel/http/problem.ts';
 import { amountOf } from '../../../../src/money/amount.ts';
 import { openPurchase } from '../../../../src/x402/buy/open-purchase.ts';
 import { usePurchaseWorld } from '../../../support/purchases.ts';
-import { startSeller, termsOf } from '../../../support/seller.ts';
+import { openFacilitator, sells, startSeller, termsOf } from '../../../support/seller.ts';
 
 const seller = await startSeller();
 const world = usePurchaseWorld(seller);
@@ -51,4 +52,32 @@ test('a guarded call is not repeated while the seller has not answered the first
   // Calling again is usual once there is an answer.
   await world.deposits.database.db.query('DELETE FROM purchase_requests');
   expect(await open()).toMatch(/^pur_/);
+});
+
+test('a guarded call whose answer is lost is not repeated until the chain shows what became of its payment', async () => {
+  const facilitator = await openFacilitator(world.deposits.database);
+  sells(seller, termsOf(seller, { amount: '100000' }), async (payment, _asked, response) => {
+    await facilitator.submit(payment);
+    response.destroy();
+  });
+  const user = await world.newRich(1_500_000n);
+  await world.fillFloat();
+  const buy = () => world.buy(user, { method: 'POST', guard: { notDuplicateOf: undefined } });
+  const requests = async () => (await world.deposits.database.db.query('SELECT FROM purchase_requests')).rowCount;
+  const kept = await requests();
+  const first = await buy();
+  expect(first).toMatchObject({ code: 'seller_silent' });
+  const repeated = await buy();
+  expect(repeated).toMatchObject({
+    code: 'possible_duplicate',
+    extras: { members: { duplicateOf: { status: 'pending' } } },
+  });
+  const { duplicateOf } = (repeated as Problem).extras.members as { duplicateOf: { id: string } };
+  const { id } = duplicateOf;
+
+  await world.read();
+  await world.advance(id);
+  expect((await world.look(id)).status).toBe('paid');
+  expect(await requests()).toBe(kept);
+  expect(await buy()).toMatchObject({ code: 'seller_silent' });
 });
