@@ -15,7 +15,7 @@ export function refusalOf({ body, retryAfterSeconds }: ApiAnswer): Json {
 }
 
 /** Nothing was answered, so the agent does not know whether it happened. */
-export const lostAnswer: Json = {
+const lostAnswer: Json = {
   code: 'connection_lost',
   title: 'The service did not answer',
   detail: 'The connection was lost, so it is unknown whether the operation took place.',
