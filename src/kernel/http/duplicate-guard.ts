@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
-import type { Caller } from './define-route.ts';
 import { httpErrors } from './errors.ts';
 import { defineErrors, type Problem } from './problem.ts';
 
@@ -53,7 +52,7 @@ export function possibleDuplicate({ id, status, createdAt, detail, members }: Re
 export function readGuard(
   header: unknown,
   body: { readonly notDuplicateOf?: string | undefined } | undefined,
-  caller: Pick<Caller, 'duplicateGuard'> | undefined,
+  caller: { readonly duplicateGuard?: boolean } | undefined,
 ): DuplicateGuard | undefined {
   const named = body?.notDuplicateOf;
   const wanted = typeof header === 'string' ? header.trim().toLowerCase() : header;
