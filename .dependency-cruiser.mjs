@@ -86,6 +86,13 @@ export default {
       to: { path: '/adapters/[^/]+/', pathNot: '^src/$1/adapters/($2|reading)/' },
     },
     {
+      // They start quickly, and could as well be another program.
+      name: 'the-commands-of-users-know-the-service-only-by-its-interface',
+      severity: 'error',
+      from: { path: '^src/cli/', pathNot: test },
+      to: { path: '^(src|sandbox)/', pathNot: '^src/(cli/|webhooks/sign-webhook|kernel/text/parse-url)' },
+    },
+    {
       name: 'one-door-to-the-sandbox',
       severity: 'error',
       from: { path: '^src/', pathNot: `^src/app/sandbox\\.ts$|${test}` },

@@ -21,6 +21,7 @@ const checks = [
   ['a hash for every package', 'scripts/check-lockfile.mjs', []],
   ['types of the SDK', 'node_modules/typescript/bin/tsc', ['--noEmit', '-p', 'packages/sdk']],
   ['the SDK is that of the routes', 'scripts/generate-sdk.mjs', ['--check']],
+  ['the commands are those of the routes', 'scripts/generate-cli.mjs', ['--check']],
 ];
 
 await runOrRefuse(async () => {

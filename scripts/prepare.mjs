@@ -71,6 +71,8 @@ export async function build() {
   // Loaded only now: before the dependencies are installed there is nothing to bundle with.
   const { bundle } = await import('./bundle.mjs');
   await bundle({ entry: join(root, 'dist/src/app/cli.js'), outdir: join(root, 'dist', 'bundled') });
+  const { bundleUserCli } = await import('./user-cli.mjs');
+  await bundleUserCli();
   markBuilt(from);
 }
 

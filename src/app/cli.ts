@@ -42,14 +42,31 @@ const drainTimeoutMs = 15_000;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 /**
- * The `paywright` command. `startedBy` is the parent process id, read before any preparation. An error that the
- * operator can fix is one sentence and exit code 1.
+ * The operator's commands of `paywright`; src/cli/ has those of users. `startedBy` is the parent process id, read before any
+ * preparation. An error that the operator can fix is one sentence and exit code 1.
  */
 export async function main(
   argv: readonly string[],
   startedBy: number,
   list: readonly ListedFeature[] = features,
 ): Promise<void> {
+  try {
+    await createProgram({ words: argv.slice(2), startedBy, list }).parseAsync(argv);
+  } catch (error) {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exit(1);
+  }
+}
+
+interface ProgramOptions {
+  /** The words of the command, for the audit log. */
+  readonly words?: readonly string[];
+  readonly startedBy?: number;
+  readonly list?: readonly ListedFeature[];
+}
+
+/** The commands as they are declared. Nothing is opened before one of them runs. */
+export function createProgram({ words = [], startedBy = process.ppid, list = features }: ProgramOptions = {}): Command {
   const program = new Command('paywright')
     .description('A stablecoin payment service for AI agents and the people who own them')
     .showHelpAfterError();
@@ -98,19 +115,13 @@ export async function main(
         await recordAudit(db, { accountId: null, action: 'secret.rotated', by });
       }),
     );
-  let given: GivenCommand = { name: '', words: argv.slice(2) };
+  let given: GivenCommand = { name: '', words };
   program.hook('preAction', (_, command) => {
     given = { ...given, name: command.name() };
   });
   const command = () => given;
   for (const feature of list) feature.commands?.(program, toolsFor(feature, list, command));
-
-  try {
-    await program.parseAsync(argv);
-  } catch (error) {
-    process.stderr.write(`${explain(error)}\n`);
-    process.exit(1);
-  }
+  return program;
 }
 
 async function run(roles: Roles, startedBy: number, list: readonly ListedFeature[]): Promise<void> {

@@ -84,6 +84,13 @@ describe('a call', () => {
     expect(sent).toEqual([]);
   });
 
+  it('refuses an idempotency key that cannot be sent', async () => {
+    const { sent, connect } = serve(json(200, done));
+    await expect(connect().transfers.create(transfer, { idempotencyKey: 'Schlüssel ☕' })).rejects.toThrow(TypeError);
+    await expect(connect().transfers.create(transfer, { idempotencyKey: 'a\nb' })).rejects.toThrow(TypeError);
+    expect(sent).toEqual([]);
+  });
+
   it('asks for the guard where the operation has one, unless it is turned off', async () => {
     const { sent, connect } = serve(json(200, done));
     await connect().transfers.create(transfer);

@@ -114,14 +114,15 @@ export class Transport {
       url: `${baseUrl}${filled}${search && `?${search}`}`,
       init: {
         method,
-        headers: {
+        // Made here, so that a value which cannot be sent is no lost connection.
+        headers: new Headers({
           accept: stream ? 'text/event-stream' : 'application/json',
           ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
           ...(takesBody && { 'content-type': 'application/json' }),
           ...(keyed && idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
           ...(guarded && duplicateGuard && { 'duplicate-guard': 'on' }),
           ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-        },
+        }),
         ...(takesBody && { body: JSON.stringify(rest) }),
         // Another origin must not get the key, and a payment must not go where it was not meant to.
         redirect: 'manual',

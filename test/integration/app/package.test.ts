@@ -16,6 +16,7 @@ const needed = [
   'bin/paywright.mjs',
   'dist/src/accounts/passwords/common-passwords.txt',
   'dist/src/app/cli.js',
+  'dist/src/cli/main.js',
   'dist/src/migrations/001_kernel.sql',
   'dist/src/web/assets/base.css',
   'dist/src/web/assets/buy.js',
@@ -26,6 +27,7 @@ const needed = [
   'package.json',
   'packages/sdk/src/index.js',
   'scripts/prepare.mjs',
+  'scripts/user-cli.mjs',
 ];
 
 const notNeeded = [
@@ -35,6 +37,7 @@ const notNeeded = [
   'bench/main.ts',
   'dist/.built-from',
   'dist/bundled/cli.mjs',
+  'dist/paywright-cli.mjs',
   'dist/sandbox/open-sandbox.js',
   'dist/src/app/cli.js.map',
   'docs/adding-a-coin.md',

@@ -1,0 +1,1 @@
+export { isOperators, run } from './program.ts';
