@@ -43,7 +43,7 @@ export interface ToolCaller {
   readonly scopes: readonly string[];
 }
 
-export interface ToolCall {
+interface ToolCall {
   readonly name: string;
   readonly given: Readonly<Record<string, unknown>>;
   readonly capabilities: ClientCapabilities | undefined;

@@ -2,14 +2,14 @@ import { Client as ModernClient, StreamableHTTPClientTransport as ModernTranspor
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-export interface ToolResult {
+interface ToolResult {
   readonly isError?: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is what the test is about
   readonly structuredContent: any;
   readonly content: readonly { readonly type: string; readonly text: string }[];
 }
 
-export interface ListedTool {
+interface ListedTool {
   readonly name: string;
   readonly inputSchema: object;
   readonly outputSchema?: object | undefined;
