@@ -14,6 +14,7 @@ const floors = [
   'shopping',
   'x402',
   'web',
+  'mcp',
   'app',
 ];
 

@@ -49,6 +49,13 @@ const byEmailOrHandle = z
     'must have either email or handle, not both',
   );
 
+const byAnyName = z
+  .strictObject({ email: field.email.optional(), handle: field.handle.optional(), phone: field.phone.optional() })
+  .refine(
+    (given) => Object.values(given).filter((value) => value !== undefined).length === 1,
+    'must have exactly one of email, handle and phone',
+  );
+
 export function accountRoutes(parts: AccountParts): Route[] {
   return [
     ...registrationRoutes(parts),
@@ -186,8 +193,8 @@ function proofOf({ email, emailVerified: isVerified }: Registered) {
 }
 
 function lookupRoutes({ db }: AccountParts): Route[] {
-  const find = async ({ email, handle }: z.output<typeof byEmailOrHandle>) => {
-    const by = email === undefined ? { handle: handle ?? '' } : { email };
+  const find = async ({ email, handle, phone }: z.output<typeof byAnyName>) => {
+    const by = email !== undefined ? { email } : phone !== undefined ? { phone } : { handle: handle ?? '' };
     const account = await findAccount(db, by);
     if (account === undefined) throw accountErrors.account_not_found(explainNotFound(by));
     return account;
@@ -232,10 +239,11 @@ function lookupRoutes({ db }: AccountParts): Route[] {
         tag: 'Accounts',
         summary: 'Look up the recipient of a payment',
         tool: { name: 'find_recipient', title: 'Find a recipient', hints: reads },
-        description,
+        description:
+          'Give an email, a handle or a phone number. An email or phone number matches only if its owner has verified it.',
         auth: 'key',
         scope: 'read',
-        query: byEmailOrHandle,
+        query: byAnyName,
         examples: { query: { email: 'ada@example.com' } },
         returns: {
           200: {

@@ -14,6 +14,7 @@ import { service } from '../kernel/http/feature.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
 import { sagas } from '../kernel/sagas/feature.ts';
 import { ledger } from '../ledger/feature.ts';
+import { mcp } from '../mcp/feature.ts';
 import { bridge } from '../payments/bridge/feature.ts';
 import { deposits } from '../payments/deposits/feature.ts';
 import { coinbase } from '../payments/funding/adapters/coinbase/feature.ts';
@@ -65,6 +66,7 @@ export const features: readonly ListedFeature[] = [
   metrics,
   sandbox,
   web,
+  mcp,
   keys,
   circle,
   denyList,

@@ -16,6 +16,7 @@ import type { GatherHook } from '../kernel/hook.ts';
 import type { Route } from '../kernel/http/define-route.ts';
 import type { Readiness } from '../kernel/http/health.ts';
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
+import type { ApiAccess } from '../kernel/http/server.ts';
 import type { Wakes } from '../kernel/jobs/wakes.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import type { Outgoing } from '../kernel/outgoing/outgoing.ts';
@@ -100,6 +101,7 @@ export interface ServingParts extends Parts, KeyIdleness {
 /** For responses outside the API. */
 export interface PageParts extends ServingParts {
   readonly document: () => OpenApiDocument;
+  readonly api: ApiAccess;
   /** The checks of /ready. */
   readonly readiness: Readiness;
 }

@@ -109,7 +109,7 @@ export async function startServing(
     askOwner: createAskOwner(foundation),
     logger,
     onAnswered: meters?.requests.count,
-    pages: (pages) => addFeaturePages(pages, { ...parts, document }, worker),
+    pages: (pages, api) => addFeaturePages(pages, { ...parts, document, api }, worker),
   });
   closers.push(() => closeServer(app));
   closers.push(async () => stopping.abort());

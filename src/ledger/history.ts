@@ -1,7 +1,7 @@
 import type { Queryable } from '../kernel/db/database.ts';
 import { type Amount, amountOf } from '../money/amount.ts';
 import { type AccountId, accountRange, assetByCode, assetOfAccount, knownCodes } from './account-id.ts';
-import { type Posted, toPostingId } from './posting.ts';
+import { type Posted, toPostingId, toPostingUuid } from './posting.ts';
 
 /** What one posting did to one account. */
 export interface HistoryEntry {
@@ -98,6 +98,24 @@ export async function listHistory(
     entries: page.map(toGathered),
     nextCursor: endsAt === undefined ? null : `${endsAt.atUs}-${endsAt.accountId}`,
   };
+}
+
+/** What one posting did to the owner's accounts. Undefined when it did nothing, or its month was archived. */
+export async function findHistoryEntry(
+  db: Queryable,
+  { ownerId, accounts, postingId }: Pick<HistoryQuery, 'ownerId' | 'accounts'> & { readonly postingId: string },
+): Promise<HistoryEntry | undefined> {
+  const uuid = toPostingUuid(postingId);
+  if (uuid === undefined) return undefined;
+  const { rows } = await db.query<{ atUs: bigint }>(
+    'SELECT (extract(epoch FROM posted_at) * 1000000)::bigint AS at_us FROM ledger.postings WHERE id = $1',
+    [uuid],
+  );
+  const atUs = rows[0]?.atUs;
+  if (atUs === undefined) return undefined;
+  const query = { ownerId, limit: 1, cursor: `${BigInt(atUs) + 1n}-0`, ...(accounts !== undefined && { accounts }) };
+  const [entry] = (await listHistory(db, query)).entries;
+  return entry?.posting.id === postingId ? entry : undefined;
 }
 
 interface Place {

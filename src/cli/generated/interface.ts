@@ -20,6 +20,11 @@ export const operations: readonly Operation[] = [
         "name": "handle",
         "type": "text",
         "description": "\"PA-\" followed by 8 letters or digits."
+      },
+      {
+        "name": "phone",
+        "type": "text",
+        "description": "With country code, in any common format; stored in E.164 format."
       }
     ]
   },
@@ -161,7 +166,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       }
     ]
   },
@@ -330,7 +335,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       }
     ]
   },
@@ -456,7 +461,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       }
     ]
   },
@@ -516,7 +521,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       }
     ]
   },
@@ -610,7 +615,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       }
     ]
   },
@@ -703,7 +708,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       },
       {
         "name": "note",
@@ -765,7 +770,7 @@ export const operations: readonly Operation[] = [
       {
         "name": "notDuplicateOf",
         "type": "text",
-        "description": "The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request."
+        "description": "The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request."
       }
     ]
   }

@@ -167,6 +167,8 @@ interface RouteFacts<Body, Query, Params, Returns extends Successes> {
   readonly errors?: readonly ErrorKind[];
   /** The answer, with status 202, when a policy asks the owner first. The handler may then run again, without its connection. */
   readonly asks?: Success;
+  /** The values of `status` in the response that do not change by themselves any more. */
+  readonly final?: readonly string[];
   /** Accepts an Idempotency-Key: a retry gets the first successful response. */
   readonly idempotent?: true;
   /** Takes the header Duplicate-Guard. The body has `notDuplicateOf`, and the handler refuses repetitions. */

@@ -19,7 +19,7 @@ export const repeatedSince = "(SELECT clock_timestamp() - interval '10 minutes')
 /** A member of the body of every payment. */
 export const notDuplicateOf = z.string().max(64).optional().meta({
   description:
-    'The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request.',
+    'The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request.',
 });
 
 export const guardErrors = defineErrors({

@@ -11,6 +11,8 @@ interface FindSpec<Item extends z.ZodType> {
   readonly description?: string;
   /** Of the response. */
   readonly returns: string;
+  /** The values of `status` that do not change by themselves any more. */
+  readonly final?: readonly string[];
   readonly item: Item;
   readonly example: z.input<Item>;
   /** An id of at most 64 characters, unless this says otherwise. */
@@ -24,7 +26,20 @@ export const idParameter = z.string().max(64);
 
 /** Declares the look-up of one of the caller's own items by its id. */
 export function findRoute<Item extends z.ZodType>(spec: FindSpec<Item>): Route {
-  const { id, path, tag, summary, description, returns, item, example, parameter = idParameter, notFound, find } = spec;
+  const {
+    id,
+    path,
+    tag,
+    summary,
+    description,
+    returns,
+    final,
+    item,
+    example,
+    parameter = idParameter,
+    notFound,
+    find,
+  } = spec;
   const name = path.slice(path.lastIndexOf(':') + 1);
   return defineRoute(
     {
@@ -39,6 +54,7 @@ export function findRoute<Item extends z.ZodType>(spec: FindSpec<Item>): Route {
       params: z.strictObject({ [name]: parameter }),
       examples: { params: { [name]: (example as Record<string, string>)[name] as string } },
       returns: { 200: { description: returns, schema: item, example } },
+      ...(final !== undefined && { final }),
       errors: [notFound],
     },
     async ({ caller, params }) => {

@@ -33,6 +33,8 @@ export interface OpenApiOperation extends Json {
   /** The scope that an optional key needs. */
   readonly 'x-scope-of-key'?: Scope;
   readonly 'x-tool'?: Tool;
+  /** The values of `status` that do not change by themselves any more. */
+  readonly 'x-final'?: readonly string[];
 }
 
 export interface Chapter {
@@ -99,6 +101,7 @@ function toOperation({ spec }: Route, publicUrl: string): OpenApiOperation {
     ...(spec.scope !== undefined && { 'x-scope': spec.scope }),
     ...(spec.scopeOfKey !== undefined && { 'x-scope-of-key': spec.scopeOfKey }),
     ...(spec.tool !== undefined && { 'x-tool': spec.tool }),
+    ...(spec.final !== undefined && { 'x-final': spec.final }),
     parameters: [
       ...toParameters('path', spec.params, spec.examples?.params),
       ...toParameters('query', spec.query, spec.examples?.query),

@@ -196,6 +196,9 @@ class Visit implements KeyLookup {
 /** For incoming notifications, such as a wallet provider's: only invalid ones count, against the sender's address. */
 export const countsFailures = { config: { countsFailures: true } } as const;
 
+/** For an endpoint beside the API that has its guard (server.ts, `ApiAccess`). */
+export const countsAsApi = { countsAsApi: true } as const;
+
 /** The onRequest hook for everything outside the API, except the health check of load balancers. */
 export function createPageGuard({ config, limiter }: DoorOptions): onRequestHookHandler {
   return (request, _reply, done) => {
@@ -211,7 +214,7 @@ export function createPageGuard({ config, limiter }: DoorOptions): onRequestHook
       );
       return;
     }
-    if (/^\/(?:api(?:[/?]|$)|health(?:\?|$))/.test(request.url)) {
+    if (/^\/(?:api(?:[/?]|$)|health(?:\?|$))/.test(request.url) || isCountedAsApi(request)) {
       done();
       return;
     }
@@ -279,6 +282,10 @@ function countsItself(request: FastifyRequest): boolean {
   );
 }
 
+function isCountedAsApi({ routeOptions: { config } }: FastifyRequest): boolean {
+  return (config as { readonly countsAsApi?: true } | undefined)?.countsAsApi === true;
+}
+
 function isCountedByFailures({ routeOptions: { config } }: FastifyRequest): boolean {
   return (config as { readonly countsFailures?: true } | undefined)?.countsFailures === true;
 }
@@ -296,7 +303,7 @@ function bearerToken({ headers: { authorization } }: FastifyRequest): string | u
   return authorization === undefined ? undefined : /^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1];
 }
 
-export function addressOf({ ip, socket }: FastifyRequest): string {
+export function addressOf({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   return clientAddress(ip, socket.remoteAddress);
 }
 

@@ -1,5 +1,10 @@
 import type { BlockList } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type onRequestHookHandler,
+} from 'fastify';
 import { newId } from '../ids/ids.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RateLimiter } from '../rate-limit/limiter.ts';
@@ -7,10 +12,10 @@ import type { RateLimits } from '../rate-limit/rate-limits.ts';
 import { hasTrustedProxies, isTrusted } from './client-address.ts';
 import type { Caller, Route } from './define-route.ts';
 import { httpErrors } from './errors.ts';
-import { createEventStreams, type EventStreams } from './event-streams.ts';
+import { createEventStreams } from './event-streams.ts';
 import type { RequestHashes } from './idempotency-claim.ts';
 import { answerClientError } from './listen.ts';
-import { createLongAnswers, type LongAnswerLimits, type LongAnswers } from './long-answers.ts';
+import { createLongAnswers, type LongAnswerLimits } from './long-answers.ts';
 import { parseJsonBody, parseUnnamedBody } from './parse-body.ts';
 import type { Problem } from './problem.ts';
 import type { Counted } from './rate-limits.ts';
@@ -23,7 +28,14 @@ import {
   createPageGuard,
 } from './request-guards.ts';
 import { addHeaders } from './response-headers.ts';
-import { type AskOwner, type RunParts, runRoute } from './run-route.ts';
+import {
+  type AskOwner,
+  type CalledRoute,
+  callRoute,
+  type IncomingRequest,
+  type RunParts,
+  runRoute,
+} from './run-route.ts';
 import { sendProblem, toProblem } from './send-problem.ts';
 import { createProxyNotice } from './trusted-proxies.ts';
 
@@ -75,7 +87,15 @@ export interface ServerOptions {
   readonly longAnswerLimits?: LongAnswerLimits;
   readonly onAnswered?: ((answered: AnsweredRequest) => void) | undefined;
   /** Adds the pages beside the API. */
-  readonly pages?: (app: FastifyInstance) => void;
+  readonly pages?: (app: FastifyInstance, api: ApiAccess) => void;
+}
+
+/** What an endpoint beside the API needs to offer its operations in another form. */
+export interface ApiAccess {
+  /** The onRequest hook that finds the caller and counts the request, for a route with `countsAsApi`. */
+  readonly guard: onRequestHookHandler;
+  /** Runs an operation of the API. It is not counted again. */
+  readonly call: (operationId: string, request: IncomingRequest) => Promise<CalledRoute>;
 }
 
 const apiPrefix = '/api';
@@ -158,25 +178,34 @@ export function createServer(options: ServerOptions): FastifyInstance {
   // An open stream would keep the server from stopping.
   app.addHook('preClose', async () => streams.close());
   const longAnswers = createLongAnswers({ logger, limits: options.longAnswerLimits });
-  app.register(async (api) => registerApi(api, options, { streams, longAnswers }), { prefix: apiPrefix });
-  options.pages?.(app);
+  const parts: RunParts = {
+    streams,
+    longAnswers,
+    secrets: options.secrets,
+    publicUrl,
+    askOwner: options.askOwner,
+    countIn: (request) => countInRoute(options, request),
+  };
+  const guard = createApiGuard(options);
+  app.register(async (api) => registerApi(api, options.routes, { parts, guard }), { prefix: apiPrefix });
+  const byId = new Map(options.routes.map((route) => [route.spec.id, route]));
+  options.pages?.(app, {
+    guard,
+    call: async (operationId, request) => {
+      const route = byId.get(operationId);
+      if (route === undefined) throw new Error(`there is no operation ${operationId}`);
+      return callRoute(route, request, parts);
+    },
+  });
   return app;
 }
 
 function registerApi(
   api: FastifyInstance,
-  options: ServerOptions,
-  ways: { readonly streams: EventStreams; readonly longAnswers: LongAnswers },
+  routes: readonly Route[],
+  { parts, guard }: { readonly parts: RunParts; readonly guard: onRequestHookHandler },
 ): void {
-  const { routes, secrets, publicUrl, askOwner } = options;
-  const parts: RunParts = {
-    ...ways,
-    secrets,
-    publicUrl,
-    askOwner,
-    countIn: (request) => countInRoute(options, request),
-  };
-  api.addHook('onRequest', createApiGuard(options));
+  api.addHook('onRequest', guard);
   api.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, { parseAs: 'buffer' }, readWith(parseJsonBody));
   api.addContentTypeParser('*', { parseAs: 'buffer' }, readWith(parseUnnamedBody));
 

@@ -146,6 +146,7 @@ function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {
     description:
       'Poll every two minutes until the status is `completed` or `failed`, or register a webhook for `bridge.completed`.',
     returns: 'The transfer',
+    final: ['completed', 'failed'],
     item: bridgeRecord,
     example: exampleRecord,
     notFound: bridgeErrors.bridge_not_found,

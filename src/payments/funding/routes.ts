@@ -146,6 +146,7 @@ function linkRoute({ db }: FundingParts): Route {
     summary: 'Retrieve a funding link',
     description: `The money usually arrives on ${chains.MATIC.name}, where you spend it; \`chain\` says where.`,
     returns: 'The link',
+    final: ['completed', 'expired'],
     item: linkResponse,
     example: exampleLink,
     notFound: fundingErrors.funding_link_not_found,

@@ -170,6 +170,7 @@ function invoiceRoute({ db, publicUrl }: InvoiceParts): Route {
     tag: 'Invoices',
     summary: 'Retrieve an invoice you sent or received',
     returns: 'The invoice',
+    final: ['paid', 'cancelled'],
     item: invoiceResponse,
     example: exampleInvoice,
     notFound: invoiceErrors.invoice_not_found,

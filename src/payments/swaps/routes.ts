@@ -211,6 +211,7 @@ function swapRoute(db: Queryable): Route {
     summary: 'Retrieve a swap',
     description: 'Poll until the status is `completed` or `failed`, or register a webhook for `swap.completed`.',
     returns: 'The swap',
+    final: ['completed', 'failed'],
     item: swapRecord,
     example: exampleSwap,
     notFound: swapErrors.swap_not_found,

@@ -3,6 +3,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
+import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { reads } from '../../kernel/http/tool.ts';
 import { type Balance, balancesOf } from '../../ledger/balances.ts';
@@ -10,11 +11,11 @@ import { InvalidCursor } from '../../ledger/history.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import { type Currency, homeChain, isCurrency } from '../../money/catalogue.ts';
 import { transferErrors } from './errors.ts';
-import { listTransfers, transferRecord } from './list-transfers.ts';
+import { findTransfer, listTransfers, type TransferRecord, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
 export function balanceRoutes(db: Queryable): Route[] {
-  return [balanceRoute(db), historyRoute(db), statementRoute(db)];
+  return [balanceRoute(db), historyRoute(db), findTransferRoute(db), statementRoute(db)];
 }
 
 function balanceRoute(db: Queryable): Route {
@@ -69,6 +70,19 @@ function isSpendable({ chain, asset }: Balance): boolean {
   return chain === homeChain && isCurrency(asset);
 }
 
+const exampleTransfer: TransferRecord = {
+  transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
+  direction: 'sent',
+  type: 'transfer',
+  status: 'complete',
+  amount: 50,
+  fee: 0.75,
+  currency: 'USDC',
+  counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
+  description: null,
+  createdAt: '2026-01-15T10:00:00.000Z',
+};
+
 function historyRoute(db: Queryable): Route {
   return listRoute({
     id: 'listTransfers',
@@ -81,18 +95,7 @@ function historyRoute(db: Queryable): Route {
     returns: 'A page of your history',
     name: 'transfers',
     item: transferRecord,
-    example: {
-      transferId: 'trf_01kp3v2m8rfk2s6y0e6v9q4w1x',
-      direction: 'sent',
-      type: 'transfer',
-      status: 'complete',
-      amount: 50,
-      fee: 0.75,
-      currency: 'USDC',
-      counterparty: { handle: 'PA-7K2M9QXA', name: 'Ada' },
-      description: null,
-      createdAt: '2026-01-15T10:00:00.000Z',
-    },
+    example: exampleTransfer,
     exampleQuery: { limit: '50' },
     rows: async ({ accountId, limit, cursor }) => {
       try {
@@ -105,6 +108,22 @@ function historyRoute(db: Queryable): Route {
       }
     },
     describe: (transfer) => transfer,
+  });
+}
+
+function findTransferRoute(db: Queryable): Route {
+  return findRoute({
+    id: 'getTransfer',
+    path: '/circle/transfers/:transferId',
+    tag: 'Transfers',
+    summary: 'Retrieve a transfer',
+    description: 'Anything in your history, by its `transferId`: also a transfer that you received.',
+    returns: 'The transfer',
+    final: ['complete'],
+    item: transferRecord,
+    example: exampleTransfer,
+    notFound: transferErrors.transfer_not_found,
+    find: (id, { accountId }) => findTransfer(db, { accountId, id }),
   });
 }
 

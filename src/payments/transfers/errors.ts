@@ -7,6 +7,11 @@ export const transferErrors = defineErrors({
     detail:
       'No account has this handle, verified email or verified phone number. Use the recipient’s handle, or ask them to verify their email or phone number with POST /account/email/verify or /account/phone/verify.',
   },
+  transfer_not_found: {
+    status: 404,
+    title: 'Transfer not found',
+    detail: 'You have no transfer with this id. List your transfers with GET /circle/transfers.',
+  },
   month_archived: {
     status: 410,
     title: 'Month archived',

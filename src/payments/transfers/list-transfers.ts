@@ -4,7 +4,7 @@ import type { Queryable } from '../../kernel/db/database.ts';
 import { amountValue, amountValueFormat, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { untrusted } from '../../kernel/http/untrusted.ts';
 import { userAccount } from '../../ledger/account-id.ts';
-import { type HistoryEntry, listHistory } from '../../ledger/history.ts';
+import { findHistoryEntry, type HistoryEntry, listHistory } from '../../ledger/history.ts';
 import { type Amount, amountOf } from '../../money/amount.ts';
 import type { Holding } from '../../money/catalogue.ts';
 
@@ -39,12 +39,25 @@ export async function listTransfers(
 ): Promise<TransferPage> {
   const { entries, nextCursor } = await listHistory(db, {
     ownerId: accountId,
-    accounts: holding.options.map((asset) => userAccount(accountId, asset)),
+    accounts: spendableAccounts(accountId),
     gather: true,
     limit,
     ...(cursor !== undefined && { cursor }),
   });
   return { transfers: await toRecords(db, accountId, entries), nextCursor };
+}
+
+export async function findTransfer(
+  db: Queryable,
+  { accountId, id }: { accountId: bigint; id: string },
+): Promise<TransferRecord | undefined> {
+  const accounts = spendableAccounts(accountId);
+  const entry = await findHistoryEntry(db, { ownerId: accountId, accounts, postingId: id });
+  return entry && (await toRecords(db, accountId, [entry]))[0];
+}
+
+function spendableAccounts(accountId: bigint) {
+  return holding.options.map((asset) => userAccount(accountId, asset));
 }
 
 export async function toRecords(

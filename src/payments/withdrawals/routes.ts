@@ -234,6 +234,7 @@ function withdrawalRoute(db: Queryable): Route {
     tag: 'Withdrawals',
     summary: 'Retrieve a withdrawal',
     returns: 'The withdrawal',
+    final: ['complete', 'failed', 'cancelled'],
     item: withdrawalRecord,
     example: exampleWithdrawal,
     notFound: withdrawalErrors.withdrawal_not_found,

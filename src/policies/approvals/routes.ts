@@ -188,6 +188,7 @@ function getApproval(parts: ApprovalParts): Route {
       returns: {
         200: { description: 'The approval', schema: approvalDetail, example: { ...example, result: null } },
       },
+      final: ['executed', 'denied', 'expired', 'cancelled', 'failed'],
       errors: [approvalErrors.approval_not_found],
     },
     async ({ caller, params: { id }, query: { wait: seconds } }) => {

@@ -112,6 +112,7 @@ export function orderRoutes(db: Queryable): Route[] {
       tag: 'Shopping',
       summary: 'Retrieve an order',
       returns: 'The order',
+      final: ['completed', 'fulfilled', 'refunded', 'failed', 'needs_buyer'],
       item: orderRecord,
       example: exampleOrder,
       notFound: orderErrors.order_not_found,

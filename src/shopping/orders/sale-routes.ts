@@ -56,6 +56,7 @@ function saleRoute(db: Queryable): Route {
     tag: facts.tag,
     summary: 'Retrieve a sale',
     returns: 'The sale',
+    final: ['fulfilled', 'refunded', 'failed'],
     item: saleRecord,
     example: exampleSale,
     notFound: saleErrors.sale_not_found,

@@ -11,6 +11,7 @@ const read: Operation = {
   description: undefined,
   needsKey: false,
   scope: undefined,
+  final: undefined,
   scopeOfKey: undefined,
   parameters: [],
   body: undefined,

@@ -87,6 +87,7 @@ function readOperation(document: OpenApiDocument, path: string, method: string, 
     description: operation.description,
     needsKey: ((operation['security'] ?? []) as readonly unknown[]).length > 0,
     scope: operation['x-scope'],
+    final: operation['x-final'],
     // The scope of a key that is optional for this operation.
     scopeOfKey: operation['x-scope-of-key'],
     parameters: operation.parameters as unknown as readonly Parameter[],

@@ -188,29 +188,15 @@ function paymentItem(payment: Operation, url: string): string {
   return `- **${proseAsMarkdown(payment.summary)}**: \`${requestLine(payment)}\` (scope \`${payment.scope}\`, [fields](${url})). ${proseAsMarkdown(payment.description ?? '')}`;
 }
 
-/** In these states the payment has been made, or the money is back. A state that is not listed here is taken to be under way. */
-export const finalStates = [
-  'complete',
-  'completed',
-  'fulfilled',
-  'paid',
-  'failed',
-  'cancelled',
-  'refunded',
-  'returned',
-  'needs_buyer',
-];
-
 /** The operations of a chapter that read one thing with a state. */
 function followers({ operations }: Chapter): string[] {
   const listed = (states: readonly string[]) => states.map((state) => `\`${state}\``).join(', ');
   return operations
-    .filter(({ method, path }) => method === 'GET' && path.endsWith('}'))
     .map((operation) => ({ operation, states: (statusOf(operation).enum ?? []) as readonly string[] }))
-    .filter(({ states }) => states.length > 0)
+    .filter(({ operation, states }) => operation.final !== undefined && states.length > 0)
     .map(({ operation, states }) => {
-      const final = states.filter((state) => finalStates.includes(state));
-      const open = states.filter((state) => !finalStates.includes(state));
+      const { final = [] } = operation;
+      const open = states.filter((state) => !final.includes(state));
       return `| \`${requestLine(operation)}\` | ${listed(open)} | ${listed(final)} |`;
     });
 }

@@ -97,6 +97,7 @@ function purchaseRoute(db: Queryable): Route {
     description:
       'Poll until the status is `paid` or `returned`, or register a webhook for `purchase.paid` and `purchase.returned`.',
     returns: 'The purchase',
+    final: ['paid', 'returned'],
     item: purchaseDetail,
     example: exampleDetail,
     notFound: purchaseErrors.purchase_not_found,

@@ -576,6 +576,24 @@ const walks: Record<string, () => Promise<Reply[]>> = {
       await service.client.get('/circle/transfers?cursor=x', key),
     ];
   },
+  async getTransfer() {
+    const key = await newFundedKey();
+    const { transferId } = (await service.client.get('/circle/transfers', key)).body.transfers[0];
+    const get = (id: string) => service.client.get(`/circle/transfers/${id}`, key);
+    return [await get(transferId), await get('trf_x')];
+  },
+  async openEventFeed() {
+    return [
+      await service.client.post('/account/events', {}, await newKey()),
+      await service.client.post('/account/events', {}, 'none'),
+    ];
+  },
+  async listEvents() {
+    const key = await newKey();
+    const { cursor } = (await service.client.post('/account/events', {}, key)).body;
+    const get = (after: string) => service.client.get(`/account/events?after=${after}`, key);
+    return [await get(cursor), await get('x'), await get('evt_01kp3v2m8rfk2s6y0e6v9q4w1x')];
+  },
   async getStatement() {
     const key = await newFundedKey();
     const month = new Date().toISOString().slice(0, 7);
@@ -1203,6 +1221,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /account/decisions',
     'GET /account/decisions/export',
     'GET /account/decisions/{id}/proof',
+    'GET /account/events',
     'GET /account/keys',
     'GET /account/keys/{id}/policy',
     'GET /account/proof',
@@ -1220,6 +1239,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'GET /circle/deposits',
     'GET /circle/lookup',
     'GET /circle/transfers',
+    'GET /circle/transfers/{transferId}',
     'GET /circle/withdrawals',
     'GET /circle/withdrawals/{txId}',
     'GET /cross-chain/history',
@@ -1279,6 +1299,7 @@ const allowed: Record<Scope | 'any', readonly string[]> = {
     'POST /account/email/code',
     'POST /account/email/confirm',
     'POST /account/email/verify',
+    'POST /account/events',
     'POST /account/keys',
     'POST /account/keys/revoke-all',
     'POST /account/keys/{id}/freeze',

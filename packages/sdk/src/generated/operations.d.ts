@@ -22,7 +22,7 @@ export declare const operations: {
   readonly accounts: { readonly registerAgent: Operation; readonly registerCircle: Operation; readonly checkAgent: Operation; readonly lookup: Operation; readonly get: Operation; readonly update: Operation; readonly setTier: Operation; readonly verifyPhone: Operation; readonly sendPhoneCode: Operation; readonly verifyEmail: Operation; readonly sendEmailCode: Operation; readonly changeEmail: Operation; readonly cancelEmailChange: Operation; readonly confirmEmail: Operation; readonly changePassword: Operation; readonly askPasswordReset: Operation; readonly confirmPasswordReset: Operation; readonly listKeys: Operation; readonly createKey: Operation; readonly rotateKey: Operation; readonly freezeKey: Operation; readonly unfreezeKey: Operation; readonly deleteKey: Operation; readonly revokeAllKeys: Operation; readonly revokeKey: Operation; readonly listSessions: Operation; readonly endSession: Operation; readonly close: Operation; readonly listAudit: Operation };
   readonly policies: { readonly get: Operation; readonly set: Operation; readonly delete: Operation; readonly listBudgets: Operation; readonly simulate: Operation; readonly listDecisions: Operation; readonly exportDecisions: Operation; readonly proveDecision: Operation };
   readonly approvals: { readonly list: Operation; readonly get: Operation; readonly cancel: Operation };
-  readonly transfers: { readonly quote: Operation; readonly create: Operation; readonly createCircle: Operation; readonly getBalance: Operation; readonly list: Operation; readonly getStatement: Operation };
+  readonly transfers: { readonly quote: Operation; readonly create: Operation; readonly createCircle: Operation; readonly getBalance: Operation; readonly list: Operation; readonly get: Operation; readonly getStatement: Operation };
   readonly invoices: { readonly list: Operation; readonly create: Operation; readonly get: Operation; readonly pay: Operation; readonly cancel: Operation };
   readonly wallets: { readonly create: Operation; readonly getDepositAddress: Operation; readonly listDeposits: Operation };
   readonly funding: { readonly createBuySession: Operation; readonly listBuySessions: Operation; readonly getBuySession: Operation };
@@ -103,7 +103,7 @@ export interface Accounts {
   /**
    * Look up the recipient of a payment
    *
-   * Give either an email or a handle. An email matches only if its owner has verified it.
+   * Give an email, a handle or a phone number. An email or phone number matches only if its owner has verified it.
    */
   lookup(input?: LookupAccountInput, options?: CallOptions): Promise<LookupAccountResult>;
   /** Retrieve your account */
@@ -357,6 +357,12 @@ export interface Transfers {
    * Everything that changed your balances, newest first, back to the oldest month that the operator has not archived. Paging neither skips nor repeats items while new transfers arrive. Paid calls are grouped into one line, so a page may hold fewer lines than `limit`, or none: only a `nextCursor` of null marks the end.
    */
   list(input?: ListTransfersInput, options?: CallOptions): List<ListTransfersResult, ListTransfersResult['transfers'][number]>;
+  /**
+   * Retrieve a transfer
+   *
+   * Anything in your history, by its `transferId`: also a transfer that you received.
+   */
+  get(input: GetTransferInput, options?: CallOptions): Promise<GetTransferResult>;
   /**
    * Retrieve a monthly statement
    *
@@ -867,6 +873,8 @@ export type LookupAccountInput = {
   readonly email?: string | number | undefined;
   /** "PA-" followed by 8 letters or digits. */
   readonly handle?: string | number | undefined;
+  /** With country code, in any common format; stored in E.164 format. */
+  readonly phone?: string | number | undefined;
 };
 
 export type LookupAccountResult = {
@@ -2012,7 +2020,7 @@ export type CreateTransferInput = {
   readonly description?: string | undefined;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 
@@ -2049,7 +2057,7 @@ export type CreateCircleTransferInput = {
   readonly description?: string | undefined;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 
@@ -2119,6 +2127,31 @@ export type ListTransfersResult = {
   })[];
   /** Null on the last page. */
   readonly nextCursor: string | null;
+};
+
+export type GetTransferInput = {
+  readonly transferId: string | number;
+};
+
+export type GetTransferResult = {
+  readonly transferId: string;
+  readonly direction: 'sent' | 'received';
+  /** transfer, deposit, … */
+  readonly type: string;
+  readonly status: 'complete';
+  /** Before the fee. A number for USDC and EURC, a decimal string for ETH, MATIC and DAI. */
+  readonly amount: number | string;
+  /** Deducted from the amount, in the same format. */
+  readonly fee: number | string;
+  readonly currency: 'USDC' | 'EURC' | 'DAI' | 'ETH' | 'MATIC';
+  /** Null if the other party has no account here. */
+  readonly counterparty: {
+    readonly handle: string;
+    /** Text of a third party. */
+    readonly name: string;
+  } | null;
+  readonly description: string | null;
+  readonly createdAt: string;
 };
 
 export type GetStatementInput = {
@@ -2275,7 +2308,7 @@ export type PayInvoiceInput = {
   readonly id: string | number;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 
@@ -2497,7 +2530,7 @@ export type WithdrawInput = {
   readonly chain?: 'MATIC' | 'ETH' | 'ARB' | 'BASE' | 'AVAX' | 'OP' | undefined;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 
@@ -2735,7 +2768,7 @@ export type CreateCrossChainTransferInput = {
   readonly maxGasFee?: number | string | undefined;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 
@@ -2912,7 +2945,7 @@ export type ExecuteSwapInput = {
   readonly amount: number | string;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 
@@ -3152,7 +3185,7 @@ export type BuyProductInput = {
     readonly country?: string | undefined;
     readonly phone?: string | undefined;
   } | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
@@ -4046,7 +4079,7 @@ export type PayForCallInput = {
   readonly maxAmount: number | string;
   /** Why you ask for this payment, in at most 200 characters. Shown to the owner if they have to approve it. */
   readonly note?: string | undefined;
-  /** The `duplicateOf.id` of a `possible_duplicate`, to confirm that this is another payment. It turns the guard on for this request. */
+  /** The `duplicateOf.id` of a `possible_duplicate`, if this is another payment. It turns the guard on for this request. */
   readonly notDuplicateOf?: string | undefined;
 };
 

@@ -52,6 +52,7 @@ export const operations = {
     createCircle: { method: 'POST', path: '/circle/transfer', keyed: true, guarded: true, body: true },
     getBalance: { method: 'GET', path: '/circle/balance', safe: true },
     list: { method: 'GET', path: '/circle/transfers', safe: true, list: 'transfers' },
+    get: { method: 'GET', path: '/circle/transfers/{transferId}', safe: true },
     getStatement: { method: 'GET', path: '/account/statement', safe: true, text: true },
   },
   invoices: {

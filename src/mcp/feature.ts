@@ -1,0 +1,40 @@
+import type { Feature } from '../kernel/feature.ts';
+import type { OpenApiDocument } from '../kernel/http/openapi.ts';
+import type { Mode } from '../kernel/settings.ts';
+import { renderMachineDocs } from '../web/docs/machine-docs.ts';
+import { addMcpEndpoint } from './endpoint.ts';
+import type { InProcessParts } from './in-process.ts';
+import type { ServerParts } from './server.ts';
+import { createToolbox } from './toolbox.ts';
+
+interface McpParts extends InProcessParts {
+  readonly mode: Mode;
+  readonly document: () => OpenApiDocument;
+}
+
+export const mcp: Feature<{ pages: McpParts }> = {
+  name: 'mcp',
+  pages(app, parts) {
+    let built: ServerParts | undefined;
+    addMcpEndpoint(app, {
+      ...parts,
+      serverParts() {
+        built ??= serverPartsOf(parts);
+        return built;
+      },
+    });
+  },
+};
+
+/** Made at the first request, because the public URL is known only once the service listens. */
+function serverPartsOf({ document, publicUrl, mode }: McpParts): ServerParts {
+  let texts: ReturnType<typeof renderMachineDocs> | undefined;
+  return {
+    version: document().info.version,
+    toolbox: createToolbox(document()),
+    async reference() {
+      texts ??= renderMachineDocs(document(), { base: publicUrl(), mode });
+      return (await texts).get('/docs.md') ?? '';
+    },
+  };
+}

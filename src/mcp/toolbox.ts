@@ -1,0 +1,107 @@
+import {
+  type CallToolResult,
+  type ClientCapabilities,
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server';
+import type { OpenApiDocument } from '../kernel/http/openapi.ts';
+import type { CallApi } from './api-port.ts';
+import { askOwner, resultOfApproval } from './approval.ts';
+import { followingTools, getOperation, waitFor } from './follow.ts';
+import { lookUps, requestOf, type ToolOperation, toolOperations } from './operations.ts';
+import { resultOf } from './result.ts';
+
+/** To look, to pay, to follow. A client may show the first ones only. */
+const order = [
+  'get_account',
+  'get_balance',
+  'find_recipient',
+  'quote_fee',
+  'send_money',
+  'create_invoice',
+  'pay_invoice',
+  'list_invoices',
+  'add_money',
+  'withdraw',
+  'bridge',
+  'swap_quote',
+  'swap',
+  'search_products',
+  'buy_product',
+  'pay_url',
+  'get_operation',
+  'list_history',
+  'check_budget',
+  'wait_for',
+];
+
+export interface ToolCaller {
+  readonly call: CallApi;
+  readonly scopes: readonly string[];
+}
+
+interface ToolCall {
+  readonly name: string;
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly capabilities: ClientCapabilities | undefined;
+  readonly mcpReq: ServerContext['mcpReq'];
+}
+
+export interface Toolbox {
+  /** The tools that a key with these scopes may call. */
+  list(scopes: readonly string[]): readonly Tool[];
+  call(by: ToolCaller, call: ToolCall): Promise<CallToolResult | InputRequiredResult>;
+}
+
+/** The operations that declare themselves as tools, and those that follow any of them. */
+export function createToolbox(document: OpenApiDocument): Toolbox {
+  const operations = new Map(toolOperations(document).map((operation) => [operation.tool.name, operation]));
+  const byPrefix = lookUps(document);
+  const tools = [...[...operations.values()].map(toTool), ...followingTools].sort(
+    (one, other) => order.indexOf(one.name) - order.indexOf(other.name),
+  );
+  const scopeOf = (name: string) => (operations.has(name) ? operations.get(name)?.scope : 'read');
+  const list = (scopes: readonly string[]) =>
+    tools.filter(({ name }) => {
+      const scope = scopeOf(name);
+      return scope === undefined || scopes.includes(scope);
+    });
+
+  return {
+    list,
+    async call({ call, scopes }, { name, given, capabilities, mcpReq }) {
+      if (!list(scopes).some((tool) => tool.name === name)) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`);
+      }
+      const following = { lookUps: byPrefix, call, signal: mcpReq.signal };
+      const operation = operations.get(name);
+      if (operation === undefined) {
+        return name === 'wait_for' ? waitFor(following, given, mcpReq) : getOperation(following, given);
+      }
+      const asked = mcpReq.requestState<string>();
+      if (asked !== undefined) return resultOfApproval(call, asked, mcpReq.signal);
+      const answer = await call(requestOf(operation, given, mcpReq.signal));
+      return askOwner(answer, capabilities) ?? resultOf(answer);
+    },
+  };
+}
+
+function toTool({ tool, description, input, output }: ToolOperation): Tool {
+  const { readOnly, destructive, idempotent, openWorld } = tool.hints;
+  return {
+    name: tool.name,
+    title: tool.title,
+    description,
+    inputSchema: input,
+    outputSchema: output,
+    annotations: {
+      readOnlyHint: readOnly,
+      // For a tool that only reads, the protocol gives these two no meaning.
+      ...(!readOnly && { destructiveHint: destructive, idempotentHint: idempotent }),
+      openWorldHint: openWorld,
+    },
+  } as unknown as Tool;
+}

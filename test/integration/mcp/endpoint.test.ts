@@ -1,0 +1,104 @@
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { eras } from '../../support/agents.ts';
+import type { Client, TestAccount } from '../../support/client.ts';
+import { useService } from '../../support/service.ts';
+
+const service = useService({ env: { RATE_LIMIT_FREE_PER_MINUTE: '30' } });
+
+let client: Client;
+let owner: TestAccount;
+
+beforeAll(() => {
+  client = service.client;
+});
+
+beforeEach(async () => {
+  owner = await client.register();
+});
+
+const ping = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+
+const post = (headers: Record<string, string> = {}, body: unknown = ping) =>
+  fetch(`${service.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${owner.key}`,
+      ...headers,
+    },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+test('needs a key, and says so', async () => {
+  for (const authorization of ['', 'Bearer pa_live_nothing', 'Basic eA==']) {
+    const reply = await post({ authorization });
+    expect(reply.status).toBe(401);
+    expect(reply.headers.get('www-authenticate')).toBe('Bearer');
+    expect(await reply.json()).toMatchObject({ code: 'unauthorized' });
+  }
+});
+
+test('refuses pages of other sites, GET, DELETE and large bodies', async () => {
+  expect((await post({ origin: 'https://evil.example' })).status).toBe(403);
+  expect((await post({ origin: 'null' })).status).toBe(403);
+  expect((await post({ origin: service.url })).status).toBe(200);
+  for (const method of ['GET', 'DELETE']) {
+    const reply = await fetch(`${service.url}/mcp`, { method, headers: { authorization: `Bearer ${owner.key}` } });
+    expect(reply.status).toBe(405);
+    expect(reply.headers.get('allow')).toBe('POST');
+  }
+  expect((await post({}, { ...ping, params: { text: 'x'.repeat(70_000) } })).status).toBe(413);
+});
+
+test('keeps no session', async () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  };
+  const reply = await post({}, initialize);
+  expect(reply.status).toBe(200);
+  expect(reply.headers.get('mcp-session-id')).toBeNull();
+  expect(await reply.text()).toContain('"protocolVersion":"2025-06-18"');
+});
+
+test('counts one request for each call, against the limit of the account', async () => {
+  let refused = 0;
+  for (let call = 0; call < 35; call++) {
+    const reply = await post({}, { ...ping, method: 'tools/call', params: { name: 'get_balance', arguments: {} } });
+    if (reply.status === 429) refused++;
+    else expect(reply.status).toBe(200);
+    await reply.text();
+  }
+  expect(refused).toBe(5);
+  expect((await client.get('/circle/balance', owner.key)).status).toBe(429);
+});
+
+test('refuses a revoked key at once', async () => {
+  const { body } = await client.post('/account/keys', { name: 'agent' }, owner.key);
+  const agent = await eras['2026-07-28']({ url: service.url, key: body.apiKey });
+  expect((await agent.call('get_balance')).isError).toBeUndefined();
+  expect((await client.request('DELETE', `/account/keys/${body.id}`, { key: owner.key })).status).toBe(200);
+  await expect(agent.call('get_balance')).rejects.toThrow();
+});
+
+test.each([
+  '',
+  '[]',
+  '{',
+  'null',
+  '7',
+  '{"jsonrpc":"1.0"}',
+  '[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]',
+  '{"jsonrpc":"2.0","id":1,"method":"nothing"}',
+  '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}',
+  '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_balance","arguments":[]}}',
+  '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}',
+])('answers %s with a clear error and no stack', async (body) => {
+  const reply = await post({}, body);
+  const text = await reply.text();
+  expect(reply.status, text).toBeLessThan(500);
+  expect(text).not.toMatch(/at \w+ \(|node_modules|\.ts:/);
+});
