@@ -4,6 +4,7 @@ import type { Env } from './files.ts';
 import { operatorCommands } from './generated/interface.ts';
 import { addListenCommand } from './listen.ts';
 import { addLoginCommands } from './login.ts';
+import { addMcpCommand } from './mcp.ts';
 import { addOperationCommands, groups } from './operation-commands.ts';
 import { asCliError, CliError, fail } from './outcome.ts';
 import { openSession } from './session.ts';
@@ -36,6 +37,7 @@ function createProgram(env: Env): Command {
   addOperationCommands(program, tools);
   program.commandsGroup(groups.develop);
   addLoginCommands(program, tools);
+  addMcpCommand(program, tools);
   addListenCommand(program, tools);
   addTriggerCommand(program, tools);
   addCompletionCommand(program);

@@ -14,14 +14,6 @@ export function refusalOf({ body, retryAfterSeconds }: ApiAnswer): Json {
   return { code, title, detail, nextStep: nextStep(String(code), Number(status), body, retryAfterSeconds), ...members };
 }
 
-/** Nothing was answered, so the agent does not know whether it happened. */
-const lostAnswer: Json = {
-  code: 'connection_lost',
-  title: 'The service did not answer',
-  detail: 'The connection was lost, so it is unknown whether the operation took place.',
-  nextStep: 'Call the tool again with the same arguments. A payment that took place is not made twice.',
-};
-
 function nextStep(code: string, status: number, body: Json, seconds: number | undefined): string {
   const wait = seconds === undefined ? 'Wait a moment' : `Wait ${seconds} seconds`;
   const step = steps[code];
