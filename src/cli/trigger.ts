@@ -42,7 +42,7 @@ const causes: Readonly<Record<string, Cause>> = {
   'withdrawal.completed': withdraw,
   'swap.completed': async ({ me }) => {
     await needMoney(me);
-    return me.swaps.execute({ from: 'USDC', to: 'DAI', amount: amount() });
+    return me.swaps.execute({ from: 'USDC', to: 'ETH', amount: amount() });
   },
   'bridge.completed': async ({ me }) => {
     await needMoney(me);

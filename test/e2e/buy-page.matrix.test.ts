@@ -146,7 +146,7 @@ describe('the sandbox’s card company', () => {
 it('the front page has a first payment in three commands that work when pasted, and again', async () => {
   const page = await (await fetch(`${service.url}/`)).text();
   expect(page).toContain('<p class="running">Running</p>');
-  const commands = [...page.matchAll(/<pre tabindex="0"><code>(.*?)<\/code>/gs)].map(([, code = '']) =>
+  const commands = [...page.matchAll(/<pre tabindex="0"><code[^>]*>(.*?)<\/code>/gs)].map(([, code = '']) =>
     plainText(code),
   );
   expect(commands).toHaveLength(3);

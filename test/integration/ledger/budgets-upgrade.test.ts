@@ -75,9 +75,32 @@ const states = async (at: string) =>
 let before: Record<string, unknown[]>;
 let moments: string[];
 
+/** Takes what a posting of today is called with, which has one part more. It is null here. */
+const postOfToday = {
+  async create() {
+    const { rows } = await db.query<{ types: string; given: string }>(
+      `SELECT string_agg(p.proargnames[n] || ' ' || format_type(p.proargtypes[n - 1], NULL), ', ' ORDER BY n) AS types,
+              string_agg('$' || n, ', ' ORDER BY n) AS given
+         FROM pg_proc p CROSS JOIN generate_series(1, 32) n
+        WHERE p.oid::regprocedure::text LIKE 'ledger.post(%' AND p.pronargs = 32`,
+    );
+    const { types, given } = rows[0] ?? {};
+    await db.query(
+      `CREATE FUNCTION ledger.post(${types}, guards uuid[], OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb)
+         LANGUAGE sql AS $$ SELECT * FROM ledger.post(${given}) $$`,
+    );
+  },
+  remove: () =>
+    db.query(
+      `DO $$ BEGIN EXECUTE (SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc
+         WHERE oid::regprocedure::text LIKE 'ledger.post(%' AND pronargs = 33); END $$`,
+    ),
+};
+
 beforeAll(async () => {
   const all = await readMigrations();
   await migrate(url, { migrations: all.filter(({ version }) => version <= 30), fixedRows: catalogueRows });
+  await postOfToday.create();
   [ada, bob] = (await createOwners(db, 2)) as [Owner, Owner];
   await fund(ledger, [ada], 1_000_000n);
   stamp = await changeStamp(db, ada.id);
@@ -119,6 +142,7 @@ beforeAll(async () => {
     return outcome?.outcome;
   });
   await isHeld;
+  await postOfToday.remove();
   const migrating = migrate(url, { fixedRows: catalogueRows });
   await until('the migration to wait', async () => {
     const { rows } = await db.query("SELECT FROM pg_locks WHERE NOT granted AND relation = 'ledger.budgets'::regclass");

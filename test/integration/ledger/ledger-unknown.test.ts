@@ -175,7 +175,7 @@ describe('an outcome that only a newer release knows', () => {
     // That release has put its own function in place: it refuses what is described as suspicious, with a letter of its own.
     await db.query(
       `DO $$ BEGIN EXECUTE (SELECT 'ALTER FUNCTION ' || oid::regprocedure || ' RENAME TO post_as_it_was' FROM pg_proc
-         WHERE oid::regprocedure::text LIKE 'ledger.post(%' AND pronargs = 32); END $$`,
+         WHERE oid::regprocedure::text LIKE 'ledger.post(%' AND pronargs = 33); END $$`,
     );
     await db.query(
       `CREATE FUNCTION ledger.post(touched bigint[], unseen bigint[], ids uuid[], types text[], key_ids text[],
@@ -184,7 +184,7 @@ describe('an outcome that only a newer release knows', () => {
          payers integer[], payees integer[], fees_to integer[], entry_postings integer[], entry_places integer[],
          entry_amounts numeric[], stamps bigint[], budgets bigint[], spend_postings integer[], spend_places integer[],
          spend_amounts numeric[], spent_on text[], returns_of text[], return_parts numeric[], return_wholes numeric[],
-         OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb) LANGUAGE plpgsql AS $$
+         guards uuid[], OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb) LANGUAGE plpgsql AS $$
        DECLARE suspicious CONSTANT integer := array_position(descriptions, 'suspicious');
        BEGIN
          IF cardinality(ids) = 1 AND suspicious = 1 THEN
@@ -196,14 +196,14 @@ describe('an outcome that only a newer release knows', () => {
            unseen, ids, types, key_ids, senders, recipients, assets, amounts, fees, descriptions, refs, details,
            sender_events, recipient_events, keys, request_digests, payers, payees, fees_to, entry_postings, entry_places,
            entry_amounts, stamps, budgets, spend_postings, spend_places, spend_amounts, spent_on, returns_of, return_parts,
-           return_wholes) p;
+           return_wholes, guards) p;
          IF suspicious IS NOT NULL THEN outcomes := overlay(outcomes PLACING 'X' FROM suspicious FOR 1); END IF;
        END $$`,
     );
     await db.query('ALTER FUNCTION ledger.post_one RENAME TO post_one_as_it_was');
     await db.query(
       `CREATE FUNCTION ledger.post_one(payer bigint, payee bigint, fee_to bigint, posting_id uuid, type text, key_id text,
-         sender bigint, recipient bigint, asset bigint, amount numeric, fee numeric, description text, sender_event text, recipient_event text, key uuid, request_digest uuid, judged_by bigint,
+         sender bigint, recipient bigint, asset bigint, amount numeric, fee numeric, description text, sender_event text, recipient_event text, key uuid, request_digest uuid, judged_by bigint, guard uuid,
          OUT outcomes text, OUT first_at timestamptz, OUT earlier jsonb) LANGUAGE plpgsql AS $$
        BEGIN
          IF description = 'suspicious' THEN
@@ -213,7 +213,7 @@ describe('an outcome that only a newer release knows', () => {
          END IF;
          SELECT p.outcomes, p.first_at, p.earlier INTO outcomes, first_at, earlier FROM ledger.post_one_as_it_was(payer,
            payee, fee_to, posting_id, type, key_id, sender, recipient, asset, amount, fee, description,
-           sender_event, recipient_event, key, request_digest, judged_by) p;
+           sender_event, recipient_event, key, request_digest, judged_by, guard) p;
        END $$`,
     );
     const [, bob] = (await db.query<{ id: bigint }>('SELECT id FROM accounts ORDER BY id')).rows;
