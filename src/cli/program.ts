@@ -78,11 +78,11 @@ export async function run(args: readonly string[], env: Env): Promise<void> {
   // An error of usage may come before --json is read.
   const json = args.includes('--json');
   // A reader that has seen enough, such as head, closes the pipe. That makes no failure a success.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) =>
-      process.exit(process.exitCode ?? (error.code === 'EPIPE' ? exitCodes.ok : exitCodes.error)),
-    );
-  }
+  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+    process.exit(process.exitCode ?? (error.code === 'EPIPE' ? exitCodes.ok : exitCodes.error)),
+  );
+  // What is said beside the result stops nothing.
+  process.stderr.on('error', () => {});
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
