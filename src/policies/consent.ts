@@ -1,4 +1,6 @@
+import type { Queryable } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
+import { type DuplicateGuard, type NewestLike, refuseRepeated } from '../kernel/http/duplicate-guard.ts';
 import type { Authority } from '../ledger/posting.ts';
 import type { Amount } from '../money/amount.ts';
 import type { ChainId } from '../money/catalogue.ts';
@@ -38,6 +40,21 @@ export interface Payment {
   readonly isMost?: true;
   /** Asked only where the owner is. */
   readonly facts?: () => readonly Fact[];
+  /** Throws `possible_duplicate`. Asked only where the owner is. */
+  readonly refuseRepeated?: () => Promise<void>;
+}
+
+/** The owner is not asked about a payment that the guard of its request would refuse. The commit has the last word. */
+export function guarded(
+  payment: Payment,
+  {
+    db,
+    guard,
+    newest,
+  }: { readonly db: Queryable; readonly guard: DuplicateGuard | undefined; readonly newest: NewestLike },
+): Payment {
+  if (guard === undefined) return payment;
+  return { ...payment, refuseRepeated: async () => refuseRepeated(guard, await newest(db)) };
 }
 
 /** Asks the caller's key and every key above it. */

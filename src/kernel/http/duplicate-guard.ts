@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Transaction } from '../db/database.ts';
+import type { Queryable, Transaction } from '../db/database.ts';
 import { lockUntilCommit } from '../db/locks.ts';
 import { httpErrors } from './errors.ts';
 import { defineErrors, type Problem } from './problem.ts';
@@ -26,10 +26,13 @@ export const guardErrors = defineErrors({
   possible_duplicate: {
     status: 409,
     title: 'Possible duplicate',
-    detail:
-      'You made the same payment less than ten minutes ago: see `duplicateOf`. No money was moved. If that is the payment you meant, you are done. To pay once more on purpose, send `duplicateOf.id` as `notDuplicateOf`.',
+    detail: explain({ which: 'see `duplicateOf`', id: '`duplicateOf.id`' }),
   },
 });
+
+function explain({ which, id }: { readonly which: string; readonly id: string }): string {
+  return `You made the same payment less than ten minutes ago: ${which}. No money was moved. If that is the payment you meant, you are done. To pay once more on purpose, send ${id} as \`notDuplicateOf\`.`;
+}
 
 /** The payment that may be repeated. */
 export interface Repeated {
@@ -37,12 +40,13 @@ export interface Repeated {
   /** As the interface shows it. */
   readonly status: string;
   readonly createdAt: Date;
-  /** What the error says instead, and beside `duplicateOf`. */
+  /** What the error says instead, and beside `duplicateOf`. It names the id: a failed approval shows nothing else. */
   readonly detail?: string;
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-export function possibleDuplicate({ id, status, createdAt, detail, members }: Repeated): Problem {
+export function possibleDuplicate(repeated: Repeated): Problem {
+  const { id, status, createdAt, detail = explain({ which: id, id: 'that id' }), members } = repeated;
   return guardErrors.possible_duplicate(detail, {
     members: { duplicateOf: { id, status, createdAt: createdAt.toISOString() }, ...members },
   });
@@ -62,23 +66,23 @@ export function readGuard(
   return { notDuplicateOf: named };
 }
 
+/** Finds the newest payment like this one that counts. */
+export type NewestLike = (db: Queryable) => Promise<Repeated | undefined>;
+
 interface Guarded {
   readonly guard: DuplicateGuard | undefined;
   readonly accountId: bigint;
 }
 
-/**
- * `newest` finds the newest payment like this one that counts, within the caller's commit. Guarded payments of an account come one
- * after the other, so that each finds those before it.
- */
+/** Decides in the caller's commit. Guarded payments of an account come one after the other, so that each finds those before it. */
 export async function refuseDuplicate(
   tx: Transaction,
   { guard, accountId }: Guarded,
-  newest: () => Promise<Repeated | undefined>,
+  newest: NewestLike,
 ): Promise<void> {
   if (guard === undefined) return;
   await lockUntilCommit(tx, { kind: 'guardedPayments', of: String(accountId) });
-  refuseRepeated(guard, await newest());
+  refuseRepeated(guard, await newest(tx));
 }
 
 export function refuseRepeated({ notDuplicateOf }: DuplicateGuard, newest: Repeated | undefined): void {

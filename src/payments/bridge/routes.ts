@@ -6,7 +6,7 @@ import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
+import { type NewestLike, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
@@ -16,7 +16,7 @@ import { requirePosted } from '../../ledger/balance-errors.ts';
 import type { RunOnce } from '../../ledger/idempotency.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { askedOwner } from '../../policies/approvals/asks.ts';
-import type { Consent } from '../../policies/consent.ts';
+import { type Consent, guarded } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { findBridge, selectBridges } from './bridge.ts';
 import { keepHere } from './cross-chain-wallets.ts';
@@ -100,7 +100,10 @@ function createRoute(parts: BridgeRouteParts): Route {
       // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
       // silent or the protocol is paused, and whatever the policies say.
       const crossing = await askBefore(() => readCrossing(parts, { from, to, taken, mostGas }));
-      const consented = await askBefore(async () => consent.forPayment(caller, crossing().payment));
+      const newest: NewestLike = (db) => newestLike(db, { accountId: caller.accountId, from, to, taken });
+      const consented = await askBefore(async () =>
+        consent.forPayment(caller, guarded(crossing().payment, { db: parts.db, guard, newest })),
+      );
       const opened = await askBefore(async () => {
         consented();
         await orUnavailable(openUserWallet(parts, caller.accountId, to));
@@ -110,7 +113,7 @@ function createRoute(parts: BridgeRouteParts): Route {
         const authority = consented();
         opened();
         const { accountId, keyId } = caller;
-        await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, { accountId, from, to, taken }));
+        await refuseDuplicate(tx, { guard, accountId }, newest);
         const { id, outcome } = await openBridge(tx, ledger, {
           accountId,
           keyId,

@@ -202,7 +202,7 @@ function payRoute(parts: InvoiceRouteParts): Route {
     },
     async ({ caller, params: { id }, idempotency, guard }) => {
       const authority = await askBefore(async () =>
-        parts.consent.forPayment(caller, await readPayment(parts.db, caller, id)),
+        parts.consent.forPayment(caller, await readPayment(parts.db, caller, { id, guard })),
       );
       return parts.once({ caller, idempotency, kind: 'invoice payments' }, async (tx) => {
         const invoice = await payInvoice(tx, parts, { caller, id, authority: authority(), guard });

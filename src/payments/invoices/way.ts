@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Queryable } from '../../kernel/db/database.ts';
 import type { Caller } from '../../kernel/http/define-route.ts';
-import { notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
+import { type DuplicateGuard, notDuplicateOf } from '../../kernel/http/duplicate-guard.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
+import { newestTransferLike } from '../../ledger/newest-like.ts';
 import { homeChain } from '../../money/catalogue.ts';
 import { note } from '../../policies/approvals/asks.ts';
-import type { Payment } from '../../policies/consent.ts';
+import { guarded, type Payment } from '../../policies/consent.ts';
 import type { Way } from '../../policies/way.ts';
 import { describe, transferFacts } from '../transfers/way.ts';
 import { invoiceErrors } from './errors.ts';
@@ -26,11 +27,16 @@ export function refuseUnlessPayable(invoice: Invoice, { accountId }: Pick<Caller
 }
 
 /** The amount and the sender of an invoice never change, so they can be judged before its row is locked. */
-export async function readPayment(db: Queryable, caller: Caller, id: string): Promise<Payment> {
+export async function readPayment(
+  db: Queryable,
+  caller: Caller,
+  { id, guard }: { readonly id: string; readonly guard?: DuplicateGuard | undefined },
+): Promise<Payment> {
   const invoice = await findInvoice(db, id, caller.accountId);
   refuseUnlessPayable(invoice, caller);
   const { amount, senderId, description } = invoice;
-  return {
+  const like = { senderId: caller.accountId, recipientId: senderId, amount, hasReference: true };
+  const payment: Payment = {
     operation: 'invoice',
     amount,
     counterparty: { kind: 'account', accountId: senderId },
@@ -41,6 +47,7 @@ export async function readPayment(db: Queryable, caller: Caller, id: string): Pr
       ...(description === null ? [] : [describe(description)]),
     ],
   };
+  return guarded(payment, { db, guard, newest: () => newestTransferLike(db, like) });
 }
 
 export const payRefusals = [
@@ -56,6 +63,6 @@ export function invoiceWay(db: Queryable): Way<typeof invoiceParams> {
     scope: 'pay',
     body: invoiceParams,
     refusals: payRefusals,
-    read: async (caller, { id }) => ({ payment: await readPayment(db, caller, id) }),
+    read: async (caller, { id }) => ({ payment: await readPayment(db, caller, { id }) }),
   };
 }

@@ -3,7 +3,7 @@ import type { SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import type { Database, Queryable } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
+import { type NewestLike, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
@@ -17,7 +17,7 @@ import { toDecimalText } from '../../money/amount.ts';
 import { coins, currencies, type Holding } from '../../money/catalogue.ts';
 import type { Market } from '../../money/market.ts';
 import { askedOwner } from '../../policies/approvals/asks.ts';
-import type { Consent } from '../../policies/consent.ts';
+import { type Consent, guarded } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { swapErrors } from './errors.ts';
 import { newestLike, openSwap } from './open-swap.ts';
@@ -131,12 +131,15 @@ function executeRoute(parts: SwapRouteParts): Route {
       // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
       // silent or the market pays nothing, and whatever the policies say.
       const asked = await askBefore(() => readSwap(parts, body));
-      const consented = await askBefore(async () => consent.forPayment(caller, asked().payment));
+      const newest: NewestLike = (db) => newestLike(db, { ...asked().terms, accountId: caller.accountId });
+      const consented = await askBefore(async () =>
+        consent.forPayment(caller, guarded(asked().payment, { db: parts.db, guard, newest })),
+      );
       const answer = await once({ caller, idempotency, kind: 'swaps' }, async (tx) => {
         const { terms } = asked();
         const { accountId, keyId } = caller;
         const authority = consented();
-        await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, { ...terms, accountId }));
+        await refuseDuplicate(tx, { guard, accountId }, newest);
         const { id, outcome } = await openSwap(tx, ledger, { ...terms, accountId, keyId, authority, validSeconds });
         requirePosted(outcome, 'a new swap');
         const { airpayFee, gasFeeIfFailed, amountOut, rate, ...told } = describeQuote(terms);

@@ -5,13 +5,14 @@ import { type Caller, defineRoute, type IdempotencyClaim, ok, type Route } from 
 import type { DuplicateGuard } from '../../kernel/http/duplicate-guard.ts';
 import { moves, reads } from '../../kernel/http/tool.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { newestTransferLike } from '../../ledger/newest-like.ts';
 import { findEarlier } from '../../ledger/post-batch.ts';
 import type { Authority, IdempotencyScope, Posted } from '../../ledger/posting.ts';
 import { type Amount, subtract, toJsonNumber } from '../../money/amount.ts';
 import type { Currency } from '../../money/catalogue.ts';
 import { transferFee, transferFeeRate } from '../../money/fees.ts';
 import { askedOwner } from '../../policies/approvals/asks.ts';
-import type { Consent } from '../../policies/consent.ts';
+import { type Consent, guarded } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { balanceRoutes } from './balance-routes.ts';
 import { type RecipientBook, recipientOrRefuse } from './recipient.ts';
@@ -39,7 +40,13 @@ async function createTransfer(
   let authority: Authority;
   try {
     recipientId = await findRecipient(recipients, caller, recipient);
-    const asked = consent.forPayment(caller, paymentTo(recipientId, amount, description));
+    const like = { senderId, recipientId, amount, hasReference: false };
+    const payment = guarded(paymentTo(recipientId, amount, description), {
+      db,
+      guard,
+      newest: () => newestTransferLike(db, like),
+    });
+    const asked = consent.forPayment(caller, payment);
     // Most accounts have no policies, and their transfers do not wait.
     authority = asked instanceof Promise ? await asked : asked;
   } catch (error) {

@@ -7,7 +7,7 @@ import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { amountValue, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
-import { refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
+import { type NewestLike, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { askBefore } from '../../kernel/http/problem.ts';
@@ -22,7 +22,7 @@ import { withdrawalFee } from '../../money/fees.ts';
 import { listed } from '../../money/in-words.ts';
 import type { Market } from '../../money/market.ts';
 import { askedOwner } from '../../policies/approvals/asks.ts';
-import type { Consent } from '../../policies/consent.ts';
+import { type Consent, guarded } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
 import { addressRoutes, limitsRoute } from './address-routes.ts';
 import { cancelWithdrawal } from './cancel-withdrawal.ts';
@@ -147,7 +147,11 @@ function withdrawRoute(parts: WithdrawalParts): Route {
       // Asked before the transaction but refused inside it: an idempotent replay gets its first response even while the chain is
       // silent, whatever the amount is worth by now, and whatever the policies say.
       const wayOut = await askBefore(() => readWayOut(parts, caller, { ...body, address: body.address, gross }));
-      const consented = await askBefore(async () => consent.forPayment(caller, wayOut().payment));
+      const like = () => ({ accountId: caller.accountId, chain: body.chain, address: wayOut().address, gross });
+      const newest: NewestLike = (db) => newestLike(db, like());
+      const consented = await askBefore(async () =>
+        consent.forPayment(caller, guarded(wayOut().payment, { db: parts.db, guard, newest })),
+      );
       // A chain that is known to be silent is not asked for its gas price.
       const gas = await askBefore(() => quoteGas(gasCosts, { chain: body.chain, gross, value: wayOut().value }));
       const answer = await once({ caller, idempotency, kind: 'withdrawals' }, async (tx) => {
@@ -155,11 +159,10 @@ function withdrawRoute(parts: WithdrawalParts): Route {
         const authority = consented();
         const quote = gas();
         const { accountId, keyId } = caller;
-        const to = { accountId, chain: body.chain, address, gross };
-        await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, to));
+        await refuseDuplicate(tx, { guard, accountId }, newest);
         await enforceLimits(tx, brakes, { accountId, address, value });
         const { id, net, outcome } = await openWithdrawal(tx, ledger, {
-          ...to,
+          ...like(),
           keyId,
           authority,
           fee,

@@ -40,6 +40,7 @@ class Asking implements ApprovalCase {
       ({ budget, amount }) => (budgets.find((one) => one.budget === budget)?.remaining.atomic ?? 0n) >= amount,
     );
     if (outcome === 'allow' && isCovered) return { stamp, spends };
+    await judged.payment.refuseRepeated?.();
     this.shown = shownOf(await termsOf(this.#db, judged), judged);
     throw balanceErrors.approval_required();
   }

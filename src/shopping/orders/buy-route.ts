@@ -180,7 +180,7 @@ async function place(parts: BuyRouteParts, { caller, idempotency, prepared, notD
     if (prepared === undefined) throw new Error('an order that was placed is not there');
     // Orders are always guarded.
     const guard = { notDuplicateOf };
-    await refuseDuplicate(tx, { guard, accountId }, () => newestLike(tx, prepared, parts.publicUrl()));
+    await refuseDuplicate(tx, { guard, accountId }, (db) => newestLike(db, prepared, parts.publicUrl()));
     const { continueUrl, authority } = prepared;
     if (continueUrl !== undefined) {
       return { status: 200, body: { orderId: await recordHandedOver(tx, caller, { ...prepared, continueUrl }) } };

@@ -50,13 +50,13 @@ export async function newestLike(
   if (order === undefined) return undefined;
   const { id, createdAt } = order;
   const status = publicStatus(order);
+  const statusUrl = statusUrlOf(id, publicUrl);
   return {
     id,
     status,
     createdAt,
-    detail:
-      'An order for the same product to the same address is open or was completed less than ten minutes ago: see `orderId` and `statusUrl`. Nothing was charged. To order again on purpose, send that id as notDuplicateOf.',
-    members: { orderId: id, orderStatus: status, statusUrl: statusUrlOf(id, publicUrl) },
+    detail: `An order for the same product to the same address is open or was completed less than ten minutes ago: ${id}, see ${statusUrl}. Nothing was charged. To order again on purpose, send that id as notDuplicateOf.`,
+    members: { orderId: id, orderStatus: status, statusUrl },
   };
 }
 

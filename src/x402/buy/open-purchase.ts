@@ -9,7 +9,7 @@ import {
 } from '../../custody/limits/hourly-limit.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
-import type { Transaction } from '../../kernel/db/database.ts';
+import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { TryAgain } from '../../kernel/db/errors.ts';
 import { type Repeated, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
@@ -24,7 +24,7 @@ import { claimKey, findKey, lockKey } from '../../ledger/idempotency.ts';
 import type { Authority } from '../../ledger/posting.ts';
 import { type Amount, add } from '../../money/amount.ts';
 import { homeChain } from '../../money/catalogue.ts';
-import type { Consent } from '../../policies/consent.ts';
+import { type Consent, guarded } from '../../policies/consent.ts';
 import type { SellerRequest } from './ask-seller.ts';
 import type { Offer } from './choose-offer.ts';
 import { purchaseErrors } from './errors.ts';
@@ -92,10 +92,13 @@ interface Allowed {
 }
 
 /** The policies judge the price with its fee. The fee is known for certain only in the commit, and may be another one there. */
-async function askConsent({ db, consent }: OpeningParts, { caller, request, offer }: NewPurchase): Promise<Allowed> {
+async function askConsent(parts: OpeningParts, wanted: NewPurchase): Promise<Allowed> {
+  const { db, consent } = parts;
+  const { caller, request, offer, guard } = wanted;
   const { fee: judgedFee } = await feeOf(db, caller.accountId, offer.price);
   const payment = paymentToSeller({ request, price: offer.price, fee: judgedFee, payTo: offer.payTo });
-  return { authority: await consent.forPayment(caller, payment), judgedFee };
+  const newest = () => newestOpen(db, parts, wanted);
+  return { authority: await consent.forPayment(caller, guarded(payment, { db, guard, newest })), judgedFee };
 }
 
 interface Opening extends NewPurchase, Validity, Allowed {
@@ -142,11 +145,11 @@ async function openWithin(
  * like a mistake.
  */
 async function newestOpen(
-  tx: Transaction,
+  db: Queryable,
   { secrets }: OpeningParts,
-  { caller, request }: Opening,
+  { caller, request }: NewPurchase,
 ): Promise<Repeated | undefined> {
-  const { rows } = await tx.query<Omit<Repeated, 'status'> & { status: PurchaseStatus; sealed: Buffer }>(
+  const { rows } = await db.query<Omit<Repeated, 'status'> & { status: PurchaseStatus; sealed: Buffer }>(
     `SELECT p.id, p.status, p.created_at, r.sealed FROM purchases p JOIN purchase_requests r ON r.purchase_id = p.id
       WHERE p.account_id = $1 AND p.method = $2 AND p.url = $3 AND p.finished_at IS NULL
       ORDER BY p.created_at DESC, p.id DESC`,

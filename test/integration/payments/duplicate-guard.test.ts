@@ -83,17 +83,40 @@ const operations: Readonly<Record<string, Operation>> = {
   order: { ask: fixed('/shopping/buy', () => mug), idOf: ({ orderId }) => orderId, count: rowsOf('orders') },
 };
 
+const guardOn = { 'duplicate-guard': 'on' };
+
 async function pay(
   { ask }: Operation,
   more: object = {},
-  headers: Record<string, string> = { 'duplicate-guard': 'on' },
+  headers: Record<string, string> = guardOn,
+  key = agent.key,
 ): Promise<Reply> {
   const { path, body } = await ask();
-  const key = { 'idempotency-key': `key ${++keys}` };
-  return client.request('POST', path, { key: agent.key, body: { ...body, ...more }, headers: { ...key, ...headers } });
+  const claim = { 'idempotency-key': `key ${++keys}` };
+  return client.request('POST', path, { key, body: { ...body, ...more }, headers: { ...claim, ...headers } });
 }
 
-async function count({ count: text }: Operation): Promise<number> {
+async function newAskingKey(): Promise<string> {
+  const key = await createKey(client, agent.key);
+  const body = { rules: [{ effect: 'ask' }] };
+  const put = await client.request('PUT', `/account/keys/${key.id}/policy`, { key: agent.key, body });
+  expect(put.status).toBe(200);
+  return key.apiKey;
+}
+
+async function approve(approvalId: string) {
+  const browser = openOwnerBrowser(service.url);
+  await browser.signIn(agent);
+  await browser.get(`/approve/${approvalId}`);
+  await browser.submit(`/approve/${approvalId}`);
+  return browser.get(`/approve/${approvalId}`);
+}
+
+async function approvals(): Promise<number> {
+  return count({ count: rowsOf('approvals') });
+}
+
+async function count({ count: text }: Pick<Operation, 'count'>): Promise<number> {
   const { rows } = await service.database.db.query<{ count: bigint }>(text, [agent.handle]);
   return Number(rows[0]?.count);
 }
@@ -230,65 +253,91 @@ describe('the guard', () => {
       );
       await db.query(`UPDATE ledger.guarded_payers SET since = since - interval '${time}' WHERE payer >> 14 = ${mine}`);
     }
+    const asking = await newAskingKey();
+    /** The guard of a payment that its owner is asked about sees the same. */
+    async function expectRepeated(first: Reply) {
+      const refusal = repeats(transfer.idOf(first.body));
+      expect(await pay(transfer, {}, guardOn, asking)).toMatchObject(refusal);
+      expect(await pay(transfer)).toMatchObject(refusal);
+    }
+    async function expectPaid() {
+      expect((await pay(transfer, {}, guardOn, asking)).status).toBe(202);
+      expect((await pay(transfer)).status).toBe(200);
+    }
     // The first guarded payment finds what was paid before it, without a guard.
     const first = await pay(transfer, {}, {});
     await pass('9 minutes 50 seconds');
-    expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(first.body)));
+    await expectRepeated(first);
     await pass('10 seconds');
-    expect((await pay(transfer)).status).toBe(200);
+    await expectPaid();
 
     await pass('1 hour');
     const unguarded = await pay(transfer, {}, {});
-    expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(unguarded.body)));
+    await expectRepeated(unguarded);
     const many = await Promise.all([9, 9, 8].map((amount) => pay(transfer, { amount })));
     expect(many.map(({ status }) => status).toSorted()).toEqual([200, 200, 409]);
     await pass('9 minutes 50 seconds');
-    expect(await pay(transfer)).toMatchObject(repeats(transfer.idOf(unguarded.body)));
+    await expectRepeated(unguarded);
     await pass('10 seconds');
-    expect((await pay(transfer)).status).toBe(200);
-  });
-
-  test('is kept by a payment that waits for its owner', async () => {
-    const key = await createKey(client, agent.key);
-    const put = await client.request('PUT', `/account/keys/${key.id}/policy`, {
-      key: agent.key,
-      body: { rules: [{ effect: 'ask' }] },
-    });
-    expect(put.status).toBe(200);
-    const body = { to: friend.handle, amount: 7, currency: 'USDC' };
-    const headers = { 'duplicate-guard': 'on' };
-    const asked = await client.request('POST', '/agent/transfer', { key: key.apiKey, body, headers });
-    expect(asked.status).toBe(202);
-    expect((await pay(transfer)).status).toBe(200);
-    const browser = openOwnerBrowser(service.url);
-    await browser.signIn(agent);
-    await browser.get(`/approve/${asked.body.approvalId}`);
-    await browser.submit(`/approve/${asked.body.approvalId}`);
-    const { text } = await browser.get(`/approve/${asked.body.approvalId}`);
-    expect(text).toContain('You made the same payment less than ten minutes ago');
-    expect(await count(transfer)).toBe(1);
+    await expectPaid();
   });
 
   test('lets the owner approve a payment that is meant once more, also while the first question is open', async () => {
-    const key = await createKey(client, agent.key);
-    await client.request('PUT', `/account/keys/${key.id}/policy`, {
-      key: agent.key,
-      body: { rules: [{ effect: 'ask' }] },
-    });
-    const paid = await pay(transfer);
-    const ask = async (more: object) => {
-      const body = { to: friend.handle, amount: 7, currency: 'USDC', ...more };
-      const headers = { 'duplicate-guard': 'on' };
-      return (await client.request('POST', '/agent/transfer', { key: key.apiKey, body, headers })).body.approvalId;
-    };
+    const key = await newAskingKey();
+    const ask = (more: object) => pay(transfer, more, guardOn, key);
     const open = await ask({});
-    expect(await ask({})).toBe(open);
-    const meant = await ask({ notDuplicateOf: transfer.idOf(paid.body) });
-    const browser = openOwnerBrowser(service.url);
-    await browser.signIn(agent);
-    await browser.get(`/approve/${meant}`);
-    await browser.submit(`/approve/${meant}`);
-    expect((await client.get(`/approvals/${meant}`, key.apiKey)).body.status).toBe('executed');
+    expect((await ask({})).body.approvalId).toBe(open.body.approvalId);
+    const paid = await pay(transfer);
+    const { approvalId } = (await ask({ notDuplicateOf: transfer.idOf(paid.body) })).body;
+    await approve(approvalId);
+    expect((await client.get(`/approvals/${approvalId}`, key)).body.status).toBe('executed');
     expect(await count(transfer)).toBe(2);
+  });
+});
+
+describe.each(Object.entries(operations))('with a key that asks its owner, a guarded %s', (_name, operation) => {
+  test('that repeats another one is refused, and asked about only when it is meant', async () => {
+    const key = await newAskingKey();
+    const first = operation.idOf((await pay(operation, {}, {})).body);
+    expect(await pay(operation, {}, guardOn, key)).toMatchObject(repeats(first));
+    expect(await approvals()).toBe(0);
+    const meant = await pay(operation, { notDuplicateOf: first }, guardOn, key);
+    expect(meant).toMatchObject({ status: 202, body: { status: 'approval_required' } });
+    // Now both a guarded and an unguarded payment are known.
+    expect((await approve(meant.body.approvalId)).status).toBe(200);
+    const { body } = await client.get(`/approvals/${meant.body.approvalId}`, key);
+    expect(body.status).toBe('executed');
+    expect(await pay(operation, { notDuplicateOf: first }, guardOn, key)).toMatchObject(
+      repeats(operation.idOf(body.result.body)),
+    );
+    expect(await approvals()).toBe(1);
+    expect(await count(operation)).toBe(2);
+  });
+
+  test('is answered again under its Idempotency-Key', async () => {
+    const { path, body } = await operation.ask();
+    const headers = { ...guardOn, 'idempotency-key': `key ${++keys}` };
+    const send = (key: string) => client.request('POST', path, { key, body, headers });
+    const key = await newAskingKey();
+    const asked = await send(key);
+    await approve(asked.body.approvalId);
+    const again = await send(key);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(again.body).toEqual((await client.get(`/approvals/${asked.body.approvalId}`, key)).body.result.body);
+  });
+
+  test('fails with the other payment in its reason when that was made while the owner was asked', async () => {
+    const key = await newAskingKey();
+    const { approvalId } = (await pay(operation, {}, guardOn, key)).body;
+    const paid = await pay(operation);
+    expect(paid, JSON.stringify(paid.body)).toSatisfy(isPaid);
+    const { text } = await approve(approvalId);
+    const id = operation.idOf(paid.body);
+    expect(text).toContain(id);
+    const { body } = await client.get(`/approvals/${approvalId}`, key);
+    expect(body).toMatchObject({ status: 'failed', reason: { code: 'possible_duplicate' } });
+    expect(body.reason.detail).toMatch(new RegExp(`less than ten minutes ago: ${id}[.,]`));
+    expect(body.reason.detail).not.toContain('`duplicateOf`');
+    expect(await count(operation)).toBe(1);
   });
 });
