@@ -30,7 +30,11 @@ export function addMcpEndpoint(app: FastifyInstance, parts: EndpointParts): void
       headers: textHeaders(request.headers),
       signal: gone.signal,
     });
-    const toolCaller: ToolCaller = { call: callInProcess(parts, request), scopes: caller.scopes };
+    const toolCaller: ToolCaller = {
+      account: String(caller.accountId),
+      call: callInProcess(parts, request),
+      scopes: caller.scopes,
+    };
     const response = await handler.fetch(web, {
       parsedBody: request.body,
       authInfo: { token: '', clientId: caller.keyId, scopes: [...caller.scopes], extra: { caller: toolCaller } },

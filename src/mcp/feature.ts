@@ -9,6 +9,8 @@ import { createToolbox } from './toolbox.ts';
 
 interface McpParts extends InProcessParts {
   readonly mode: Mode;
+  /** Aborted when the process begins to stop. */
+  readonly stopping: AbortSignal;
   readonly document: () => OpenApiDocument;
 }
 
@@ -27,11 +29,11 @@ export const mcp: Feature<{ pages: McpParts }> = {
 };
 
 /** Made at the first request, because the public URL is known only once the service listens. */
-function serverPartsOf({ document, publicUrl, mode }: McpParts): ServerParts {
+function serverPartsOf({ document, publicUrl, mode, stopping }: McpParts): ServerParts {
   let texts: ReturnType<typeof renderMachineDocs> | undefined;
   return {
     version: document().info.version,
-    toolbox: createToolbox(document()),
+    toolbox: createToolbox(document(), stopping),
     async reference() {
       texts ??= renderMachineDocs(document(), { base: publicUrl(), mode });
       return (await texts).get('/docs.md') ?? '';

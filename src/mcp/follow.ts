@@ -1,4 +1,5 @@
 import type { CallToolResult, ServerContext, Tool } from '@modelcontextprotocol/server';
+import { createPlaces, type Places } from '../kernel/places/places.ts';
 import type { ApiAnswer, CallApi } from './api-port.ts';
 import type { LookUp } from './operations.ts';
 import { refusalSchema } from './refusal.ts';
@@ -46,7 +47,20 @@ export const followingTools: readonly Tool[] = [
 interface Following {
   readonly lookUps: ReadonlyMap<string, readonly LookUp[]>;
   readonly call: CallApi;
+  /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
+}
+
+/** Of the tools that wait. */
+export interface Waiting {
+  /** Aborted when the process begins to stop. */
+  readonly stopping: AbortSignal;
+  readonly places: Places<'account'>;
+}
+
+/** In this process, and of one account. Beyond them a tool answers at once. */
+export function createWaiting(stopping: AbortSignal): Waiting {
+  return { stopping, places: createPlaces({ what: 'waiting tools', inAll: 1_000, shares: { account: 10 } }) };
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -56,31 +70,53 @@ export async function getOperation(following: Following, given: Arguments): Prom
   return 'refusal' in found ? found.refusal : success(found.item);
 }
 
+interface WaitOptions {
+  readonly waiting: Waiting;
+  readonly account: string;
+  readonly mcpReq: ServerContext['mcpReq'];
+}
+
 /** Looks again and again, ever more slowly, and tells the client of every change. */
 export async function waitFor(
   following: Following,
   given: Arguments,
-  mcpReq: ServerContext['mcpReq'],
+  { waiting, account, mcpReq }: WaitOptions,
 ): Promise<CallToolResult> {
+  const { stopping, places } = waiting;
   const seconds = given['timeoutSeconds'] ?? 30;
   if (typeof seconds !== 'number' || !(seconds >= 1 && seconds <= mostSeconds)) {
     return invalid('timeoutSeconds', `must be a number from 1 to ${mostSeconds}`);
   }
-  const until = performance.now() + seconds * 1_000;
+  const mayWait = places.hasRoom({ account }) && !stopping.aborted;
+  const until = performance.now() + (mayWait ? seconds * 1_000 : 0);
+  const place = mayWait ? places.enter({ account }) : undefined;
+  try {
+    return await lookUntil(following, given['id'], { until, stopping, mcpReq });
+  } finally {
+    place?.leave();
+  }
+}
+
+async function lookUntil(
+  following: Following,
+  id: unknown,
+  { until, stopping, mcpReq }: { until: number; stopping: AbortSignal; mcpReq: ServerContext['mcpReq'] },
+): Promise<CallToolResult> {
+  const over = AbortSignal.any([following.signal, stopping]);
   const progressToken = mcpReq._meta?.progressToken;
   let told: unknown;
   for (let look = 0; ; look++) {
     const left = Math.max(0, until - performance.now());
-    const found = await lookUp(following, given['id'], look === 0 ? 0 : Math.floor(left / 1_000));
+    const found = await lookUp(following, id, look === 0 ? 0 : Math.floor(left / 1_000));
     if ('refusal' in found) return found.refusal;
     const { status, final } = found.item as { status?: unknown; final: boolean };
-    if (final || left === 0 || following.signal.aborted) return success(found.item);
+    if (final || left === 0 || over.aborted) return success(found.item);
     if (progressToken !== undefined && status !== told) {
       const params = { progressToken, progress: look, message: String(status) };
       await mcpReq.notify({ method: 'notifications/progress', params });
       told = status;
     }
-    if (!found.waits) await pause(Math.min(left, 1_000 * Math.min(5, look + 1)), following.signal);
+    if (!found.waits || look === 0) await pause(Math.min(left, 1_000 * Math.min(5, look + 1)), over);
   }
 }
 

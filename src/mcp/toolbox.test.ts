@@ -7,7 +7,9 @@ import { createToolbox } from './toolbox.ts';
 const routes = declaredRoutes()
   .filter(({ spec }) => spec.tool !== undefined)
   .map((route) => ({ ...route, spec: { ...route.spec, errors: [] } }));
-const tools = createToolbox(buildOpenApi(routes, 'https://pay.example.com', [])).list(scopes);
+const tools = createToolbox(buildOpenApi(routes, 'https://pay.example.com', []), new AbortController().signal).list(
+  scopes,
+);
 
 test('the list of all tools is short enough to be in every prompt', () => {
   expect(JSON.stringify(tools).length).toBeLessThanOrEqual(24 * 1024);

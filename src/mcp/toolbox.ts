@@ -10,7 +10,7 @@ import {
 import type { OpenApiDocument } from '../kernel/http/openapi.ts';
 import type { CallApi } from './api-port.ts';
 import { askOwner, resultOfApproval } from './approval.ts';
-import { followingTools, getOperation, waitFor } from './follow.ts';
+import { createWaiting, followingTools, getOperation, waitFor } from './follow.ts';
 import { lookUps, requestOf, type ToolOperation, toolOperations } from './operations.ts';
 import { resultOf } from './result.ts';
 
@@ -39,6 +39,7 @@ const order = [
 ];
 
 export interface ToolCaller {
+  readonly account: string;
   readonly call: CallApi;
   readonly scopes: readonly string[];
 }
@@ -57,7 +58,8 @@ export interface Toolbox {
 }
 
 /** The operations that declare themselves as tools, and those that follow any of them. */
-export function createToolbox(document: OpenApiDocument): Toolbox {
+export function createToolbox(document: OpenApiDocument, stopping: AbortSignal): Toolbox {
+  const waiting = createWaiting(stopping);
   const operations = new Map(toolOperations(document).map((operation) => [operation.tool.name, operation]));
   const byPrefix = lookUps(document);
   const tools = [...[...operations.values()].map(toTool), ...followingTools].sort(
@@ -72,14 +74,16 @@ export function createToolbox(document: OpenApiDocument): Toolbox {
 
   return {
     list,
-    async call({ call, scopes }, { name, given, capabilities, mcpReq }) {
+    async call({ account, call, scopes }, { name, given, capabilities, mcpReq }) {
       if (!list(scopes).some((tool) => tool.name === name)) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`);
       }
       const following = { lookUps: byPrefix, call, signal: mcpReq.signal };
       const operation = operations.get(name);
       if (operation === undefined) {
-        return name === 'wait_for' ? waitFor(following, given, mcpReq) : getOperation(following, given);
+        return name === 'wait_for'
+          ? waitFor(following, given, { waiting, account, mcpReq })
+          : getOperation(following, given);
       }
       const asked = mcpReq.requestState<string>();
       if (asked !== undefined) return resultOfApproval(call, asked, mcpReq.signal);
