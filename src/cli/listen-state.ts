@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configFolder, type Env, readPrivate, writePrivate } from './files.ts';
 import { CliError } from './outcome.ts';
@@ -44,7 +44,15 @@ export function openPlace(whose: Whose, forwardTo: string) {
   mkdirSync(folderOf(whose), { recursive: true, mode: 0o700 });
   const release = lock(`${name}.lock`);
   return {
-    cursor: readPrivate<Place>(file, whose.warn)?.cursor,
+    /** Undefined where `listen` has not been yet. */
+    cursor(): string | undefined {
+      if (!existsSync(file)) return undefined;
+      const cursor = readPrivate<Place | null>(file, () => {})?.cursor;
+      if (typeof cursor === 'string' && /^evt_[0-9a-z]{26}$/.test(cursor)) return cursor;
+      // To begin at now would skip what has happened since, and say nothing.
+      const detail = `${file} is damaged, so it is not known which events were delivered. Look at "paywright history", then run the command again with --from-now.`;
+      throw new CliError('error', { code: 'place_damaged', detail });
+    },
     store(cursor: string): void {
       writePrivate(file, { forwardTo, cursor } satisfies Place);
     },

@@ -40,6 +40,8 @@ interface Event {
 const paceMs = 1_500;
 const waitSeconds = 30;
 const longestPauseMs = 30_000;
+/** Where the service asks for it. */
+const longestWaitMs = 60 * 60_000;
 /** Of the local server. */
 const patienceMs = 30_000;
 
@@ -52,7 +54,7 @@ async function listen({ forwardTo, fromNow }: ListenOptions, tools: Tools): Prom
   const place = openPlace(whose, target);
   const stop = stopOnSignal();
   try {
-    const known = fromNow ? undefined : place.cursor;
+    const known = fromNow ? undefined : place.cursor();
     const cursor = known ?? (await client.webhooks.openEventFeed()).cursor;
     if (known === undefined) place.store(cursor);
     tell(tools, { listening: { handle, forwardTo: target, secret } }, [
@@ -60,8 +62,7 @@ async function listen({ forwardTo, fromNow }: ListenOptions, tools: Tools): Prom
       `They are signed with ${secret}`,
     ]);
     for await (const event of eventsAfter(cursor, { client, stop, tools })) {
-      await deliver(event, { target, secret, stop, tools });
-      if (stop.aborted) break;
+      if (!(await deliver(event, { target, secret, stop, tools }))) break;
       place.store(event.id);
     }
   } finally {
@@ -78,7 +79,7 @@ function receiverUrl(text: string): string {
   return href;
 }
 
-/** The first signal ends the command between two events, or cuts off a delivery, which is then made again the next time. */
+/** The first signal ends the command once a delivery on its way is answered, so that it is not made twice. The second one kills. */
 function stopOnSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -113,7 +114,8 @@ async function* eventsAfter(
       if (!mayPass(error)) throw error;
       failures++;
       tell(tools, { waiting: { code: error.code, detail: error.message } }, [`Trying again: ${error.message}`]);
-      await pause(error.retryAfterMs ?? pauseAfter(failures), stop);
+      // A proxy may ask for no pause at all, or for more than a timer can wait.
+      await pause(Math.min(longestWaitMs, Math.max(pauseAfter(failures), error.retryAfterMs ?? 0)), stop);
     }
   }
 }
@@ -133,28 +135,30 @@ interface Delivery extends Work {
   readonly secret: string;
 }
 
-/** Until the server answers 2xx: an event that is given up would be lost, and one that is put aside overtaken. */
-async function deliver(event: Event, { target, secret, stop, tools }: Delivery): Promise<void> {
+/**
+ * Until the server answers 2xx: an event that is given up would be lost, and one that is put aside overtaken. Returns false if the command
+ * ends first.
+ */
+async function deliver(event: Event, { target, secret, stop, tools }: Delivery): Promise<boolean> {
   const { id, type } = event;
   const body = JSON.stringify(event);
   for (let attempt = 1; !stop.aborted; attempt++) {
-    const result = await send(target, { id, body, secret, stop });
-    if (stop.aborted && result.status === null) return;
+    const result = await send(target, { id, body, secret });
     const isDone = result.status !== null && result.status >= 200 && result.status < 300;
     const outcome = result.status === null ? result.error : `answered ${result.status}`;
     tell(tools, { event: id, type, attempt, ...result, delivered: isDone }, [
       `${id}  ${plain(type).padEnd(20)}  ${isDone ? result.status : `${outcome}; trying again`}`,
     ]);
-    if (isDone) return;
+    if (isDone) return true;
     await pause(pauseAfter(attempt), stop);
   }
+  return false;
 }
 
 interface Message {
   readonly id: string;
   readonly body: string;
   readonly secret: string;
-  readonly stop: AbortSignal;
 }
 
 interface Result {
@@ -162,7 +166,7 @@ interface Result {
   readonly error?: string;
 }
 
-async function send(target: string, { id, body, secret, stop }: Message): Promise<Result> {
+async function send(target: string, { id, body, secret }: Message): Promise<Result> {
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   try {
     const response = await fetch(target, {
@@ -176,7 +180,7 @@ async function send(target: string, { id, body, secret, stop }: Message): Promis
       },
       body,
       redirect: 'manual',
-      signal: AbortSignal.any([stop, AbortSignal.timeout(patienceMs)]),
+      signal: AbortSignal.timeout(patienceMs),
     });
     await response.body?.cancel().catch(() => {});
     return { status: response.status };

@@ -15,6 +15,8 @@ interface Place {
   /** Other names of options, by field. */
   readonly options?: Readonly<Record<string, string>>;
   readonly show?: (answer: never) => string;
+  /** Whether an answer of the service tells of a failure. */
+  readonly isFailure?: (answer: never) => boolean;
   readonly group?: string;
 }
 
@@ -29,7 +31,14 @@ const places: Readonly<Record<string, Place>> = {
   get_balance: { command: 'balance', group: groups.money },
   send_money: { command: 'send', arguments: ['to', 'amount', 'currency'], group: groups.money },
   list_history: { command: 'history', show: showHistory, group: groups.money },
-  pay_url: { command: 'pay', arguments: ['url'], options: { maxAmount: 'max' }, show: showCall, group: groups.money },
+  pay_url: {
+    command: 'pay',
+    arguments: ['url'],
+    options: { maxAmount: 'max' },
+    show: showCall,
+    isFailure: isSellersError,
+    group: groups.money,
+  },
   create_invoice: { command: 'invoice create', arguments: ['amount', 'currency', 'description'] },
   list_invoices: { command: 'invoice list' },
   pay_invoice: { command: 'invoice pay', arguments: ['id'] },
@@ -94,6 +103,7 @@ function addCommand(program: Command, operation: Operation, tools: Tools): void 
     if (guarded) tools.note(`Idempotency-Key: ${idempotencyKey}`);
     const answer = await call(client, operation, input, { idempotencyKey });
     if (isQuestion(answer)) return tellQuestion(answer, tools);
+    if ((place.isFailure as ((answer: unknown) => boolean) | undefined)?.(answer)) process.exitCode = exitCodes.error;
     tools.print(answer, (place.show as ((answer: unknown) => string) | undefined)?.(answer) ?? show(answer));
   });
 }
@@ -190,8 +200,8 @@ function tellQuestion(question: Question, { print }: Tools): void {
     `Nothing was paid. The question ends at ${expiresAt}.`,
     `To wait for the decision: paywright approval ${approvalId} --wait 30`,
   ];
-  print(question, plain(lines.join('\n'), { lines: true }));
   process.exitCode = exitCodes.refused;
+  print(question, plain(lines.join('\n'), { lines: true }));
 }
 
 interface Page<Name extends string> {
@@ -224,6 +234,11 @@ interface CallAnswer {
 function showCall({ status, body, paid }: CallAnswer): string {
   process.stderr.write(`The seller answered ${status}. Paid: ${paid} USDC\n`);
   return plain(body, { lines: true });
+}
+
+/** A paid answer with an error is a problem of the service; a free one is passed on. */
+function isSellersError({ status }: CallAnswer): boolean {
+  return status >= 400;
 }
 
 function kebab(name: string): string {

@@ -80,8 +80,9 @@ function unknownOutcome({ idempotencyKey }: PaywrightError): string {
 /** Says what went wrong and ends the process with its exit code. */
 export function fail(error: CliError, { json }: { readonly json: boolean }): void {
   const { failure, problem, message } = error;
+  // First, because nobody may be there to read the rest.
+  process.exitCode = exitCodes[failure];
   process.stderr.write(`${plain(message, { lines: true })}\n`);
   if (json) process.stdout.write(`${toJson(problem)}\n`);
   else if (failure === 'refused') process.stderr.write(`${toJson(problem)}\n`);
-  process.exitCode = exitCodes[failure];
 }

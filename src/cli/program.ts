@@ -6,7 +6,7 @@ import { addListenCommand } from './listen.ts';
 import { addLoginCommands } from './login.ts';
 import { addMcpCommand } from './mcp.ts';
 import { addOperationCommands, groups } from './operation-commands.ts';
-import { asCliError, CliError, fail } from './outcome.ts';
+import { asCliError, CliError, exitCodes, fail } from './outcome.ts';
 import { openSession } from './session.ts';
 import { toJson } from './show.ts';
 import type { Tools } from './tools.ts';
@@ -77,8 +77,12 @@ export async function run(args: readonly string[], env: Env): Promise<void> {
   const program = createProgram(env);
   // An error of usage may come before --json is read.
   const json = args.includes('--json');
-  // A reader that has seen enough, such as head, closes the pipe.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  // A reader that has seen enough, such as head, closes the pipe. That makes no failure a success.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+    process.exit(process.exitCode ?? (error.code === 'EPIPE' ? exitCodes.ok : exitCodes.error)),
+  );
+  // What is said beside the result stops nothing.
+  process.stderr.on('error', () => {});
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {

@@ -91,7 +91,7 @@ interface Reading {
 
 /**
  * The events behind the cursor, oldest first. The cursor is the id of an event and not a number, so that a cursor of before a
- * restore is refused instead of skipping events. The key is looked at again, because it may have been revoked while the request waited.
+ * restore is refused instead of skipping events. So is one behind which events are gone: they are removed in no certain order. The key is looked at again, because it may have been revoked while the request waited.
  */
 export async function readFeed(db: Queryable, { accountId, keyId, after, most }: Reading): Promise<string[]> {
   const { rows } = await db.query<{ isLive: boolean; isKnown: boolean; bodies: string[] }>(
@@ -103,9 +103,12 @@ export async function readFeed(db: Queryable, { accountId, keyId, after, most }:
              AND (f.newest = 0 OR EXISTS (SELECT FROM feed_events e WHERE e.account_id = $1 AND e.place = 1)))) AS place)
      SELECT EXISTS (SELECT FROM api_keys WHERE id = $2 AND revoked_at IS NULL
                        AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS is_live,
-            p.place IS NOT NULL AND EXISTS (SELECT FROM ledger.event_feeds WHERE account_id = $1) AS is_known,
-            ARRAY(SELECT e.body FROM feed_events e WHERE e.account_id = $1 AND e.place > p.place ORDER BY e.place LIMIT $4) AS bodies
-       FROM place p`,
+            p.place IS NOT NULL AND page.last = p.place + cardinality(page.bodies)
+              AND EXISTS (SELECT FROM ledger.event_feeds WHERE account_id = $1) AS is_known,
+            page.bodies
+       FROM place p CROSS JOIN LATERAL (
+         SELECT coalesce(array_agg(e.body ORDER BY e.place), '{}') AS bodies, coalesce(max(e.place), p.place) AS last
+           FROM (SELECT body, place FROM feed_events WHERE account_id = $1 AND place > p.place ORDER BY place LIMIT $4) e) page`,
     [accountId, keyId, fromTypeId('evt', after), most],
   );
   const [found] = rows;

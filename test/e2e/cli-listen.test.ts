@@ -1,8 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { verifyWebhook } from '#sdk';
 import { useCli } from '../support/cli.ts';
 import type { TestAccount } from '../support/client.ts';
@@ -133,6 +135,52 @@ it('delivers every event once and in order while it and the receiver are killed 
   await kill(listen);
   await kill(receiver);
 }, 180_000);
+
+it('waits for the answer to a delivery when it is asked to end, so that none is made twice', async () => {
+  const { account, env } = await world();
+  const bob = await service.client.register();
+  const ids: unknown[] = [];
+  const answers: (() => void)[] = [];
+  const server = createServer(({ headers }, response) => {
+    ids.push(headers['webhook-id']);
+    answers.push(() => response.end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const begin = async () => {
+    const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const listen = cli.beginCommand(['listen', '--forward-to', target], env);
+    await until('listen to begin', async () => listen.texts.stdout.includes('Press Ctrl-C'));
+    return listen;
+  };
+  const first = await begin();
+  await pay(account, bob.handle, 2);
+  await until('the delivery', async () => answers.length === 1);
+  first.child.kill('SIGINT');
+  // The signal has arrived long before another process has started and ended.
+  await cli.run(['completion', 'bash']);
+  answers[0]?.();
+  expect(await first.ended).toBe(0);
+
+  const second = await begin();
+  await until('the next delivery', async () => answers.length === 2);
+  expect(new Set(ids).size).toBe(2);
+  answers[1]?.();
+  await kill(second);
+});
+
+it('does not skip events where it cannot know its place', async () => {
+  const { env, target, startListen } = await world();
+  await kill(await startListen());
+  const folder = join(cli.config, 'paywright', 'accounts');
+  const places = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+  const place = places.find((name) => name.endsWith('.json') && readFileSync(name, 'utf8').includes(target)) ?? '';
+  for (const damaged of ['', '{"cursor"', 'null', '{"cursor":7}', '{"cursor":"evt_"}']) {
+    writeFileSync(place, damaged);
+    const refused = await cli.run(['listen', '--forward-to', target, '--json'], { env });
+    expect([refused.code, JSON.parse(refused.stdout).code], damaged).toEqual([1, 'place_damaged']);
+  }
+});
 
 it('keeps what it remembers to itself', async () => {
   const { startListen, startReceiver } = await world();

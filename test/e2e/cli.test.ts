@@ -142,6 +142,39 @@ describe('a payment', () => {
 });
 
 describe('exit codes', () => {
+  it('are those of the outcome when nobody reads the output', async () => {
+    const ada = await funded(1);
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const { child, ended } = cli.beginCommand(['send', 'PA-AAAAAAAA', '5', 'USDC', '--json'], ada.env);
+      child[stream]?.destroy();
+      expect(await ended, stream).toBe(4);
+    }
+  });
+
+  it('are 1 where a seller answers with an error', async () => {
+    const free = {
+      status: 500,
+      headers: {},
+      body: 'broken',
+      encoding: 'utf8',
+      truncated: false,
+      paid: 0,
+      payment: null,
+    };
+    const server = createServer((_, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(free));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const env = {
+      PAYWRIGHT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      PAYWRIGHT_API_KEY: 'pa_live_x',
+    };
+    const failed = await cli.run(['pay', 'https://seller.example/', '--max', '1', '--json'], { env });
+    expect([failed.code, JSON.parse(failed.stdout)]).toEqual([1, free]);
+  });
+
   it('are 1 without an answer, 2 for wrong use and 4 for a refusal', async () => {
     const ada = await funded(1);
     const lost = await cli.run(['balance', '--json'], { env: { ...ada.env, PAYWRIGHT_URL: 'http://127.0.0.1:9' } });

@@ -347,6 +347,33 @@ describe('an error', () => {
   });
 });
 
+describe('a setting that is no number', () => {
+  it('is refused, instead of repeating for ever or ending every attempt at once', async () => {
+    for (const options of [
+      { maxRetries: Number.NaN },
+      { maxRetries: -1 },
+      { timeoutMs: Number.NaN },
+      { timeoutMs: 0 },
+    ]) {
+      const { sent, connect } = serve(problem(429, 'rate_limited'));
+      await expect(connect(options).transfers.create(transfer)).rejects.toThrow(/must be a number, at least/);
+      await expect(connect().transfers.create(transfer, options)).rejects.toThrow(/must be a number, at least/);
+      expect(sent).toEqual([]);
+    }
+  });
+
+  it('waits as long as a timer can where more is asked for', async () => {
+    for (const timeoutMs of [Number.POSITIVE_INFINITY, 2 ** 31]) {
+      const { connect } = serve(async ({ init: { signal } }) => {
+        await vi.advanceTimersByTimeAsync(60 * 60_000);
+        signal?.throwIfAborted();
+        return json(200, done)();
+      });
+      expect(await connect({ timeoutMs }).transfers.create(transfer)).toEqual(done);
+    }
+  });
+});
+
 describe('a list', () => {
   const pages = [
     json(200, { invoices: [{ id: 1 }, { id: 2 }], nextCursor: 'c/2' }),

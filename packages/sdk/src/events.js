@@ -10,9 +10,11 @@ export async function* readEvents(open) {
   const { next, close } = await open();
   try {
     const parser = new EventParser();
+    let isDone = false;
     for (let bytes = await next(); bytes !== undefined; bytes = await next()) {
       for (const { event, data } of parser.push(bytes)) {
         const value = JSON.parse(data);
+        isDone ||= event === 'done';
         if (event !== 'error') yield { event, data: value };
         else {
           const { code = 'stream_failed', status, requestId, detail } = value;
@@ -20,6 +22,8 @@ export async function* readEvents(open) {
         }
       }
     }
+    // A proxy that gives up may end the stream like an answer.
+    if (!isDone) throw new PaywrightError('The stream was cut off.', { code: 'connection_lost' });
   } finally {
     // Also when the caller leaves its loop: the service then stops its search.
     close();

@@ -104,6 +104,11 @@ describe('a streaming search', () => {
     expect(await read(start())).toMatchObject({ names: ['result'], error: { code: 'connection_lost' } });
   });
 
+  it('tells when a proxy ends the stream before it is done', async () => {
+    const { start } = search([result], 'close');
+    expect(await read(start())).toMatchObject({ names: ['result'], error: { code: 'connection_lost' } });
+  });
+
   it('ends when the caller leaves the loop, aborts, or gets nothing for too long', async () => {
     const left = search([result, result], 'silence');
     for await (const _ of left.start()) break;

@@ -77,7 +77,8 @@ export interface PaidFetchOptions extends Omit<RequestInit, 'body'> {
   readonly idempotencyKey?: string | undefined;
 }
 
-export type PaidResponse = Response & Pick<PayForCallPaid, 'paid' | 'payment'>;
+/** `truncated` says that the service cut the body of a paid answer. */
+export type PaidResponse = Response & Pick<PayForCallPaid, 'paid' | 'payment' | 'truncated'>;
 
 export interface Paywright extends Namespaces {
   /**

@@ -32,7 +32,7 @@ export async function paidFetch(
     throw new TypeError('the API key must not be sent to another service');
   }
   const free = await fetch(request);
-  if (free.status !== 402) return describe(free, { paid: 0, payment: null });
+  if (free.status !== 402) return describe(free, { paid: 0, payment: null, truncated: false });
   await free.body?.cancel();
   if (free.redirected && !(request.method === 'GET' && new URL(free.url).origin === new URL(request.url).origin)) {
     throw new PaywrightError(
@@ -62,8 +62,8 @@ export async function paidFetch(
     const error = new PaywrightError(message, { code: 'approval_required', status: 202, members: answer });
     throw Object.assign(error, { idempotencyKey });
   }
-  const { paid, payment } = answer;
-  return describe(toResponse(answer), { paid, payment, url: input.url });
+  const { paid, payment, truncated } = answer;
+  return describe(toResponse(answer), { paid, payment, truncated, url: input.url });
 }
 
 /** They describe the body as the seller sent it. */
@@ -87,7 +87,7 @@ function toResponse({ status, headers: given, body, encoding }) {
 
 /**
  * @param {Response} response
- * @param {{ paid: number, payment: import('./index.d.ts').PaidResponse['payment'], url?: string }} members
+ * @param {{ paid: number, payment: import('./index.d.ts').PaidResponse['payment'], truncated: boolean, url?: string }} members
  * @returns {import('./index.d.ts').PaidResponse}
  */
 function describe(response, members) {

@@ -51,6 +51,13 @@ function open(seller: () => Response, service: { status?: number; body?: unknown
 const asks = () => new Response('{}', { status: 402 });
 
 describe('fetching a URL that may cost something', () => {
+  it('says whether the service cut the body', async () => {
+    for (const truncated of [true, false]) {
+      const { paywright } = open(asks, { body: { ...paid, truncated } });
+      expect((await paywright.fetch(url, { maxAmount: 1 })).truncated).toBe(truncated);
+    }
+  });
+
   it('costs nothing where the answer is not 402', async () => {
     const { paywright, atSeller, atService } = open(() => new Response('free', { status: 404 }));
     const response = await paywright.fetch(url, { maxAmount: 1, headers: { 'X-Seller-Key': 'mine' } });

@@ -78,11 +78,14 @@ export class Transport {
     const idempotencyKey = operation.keyed ? (options.idempotencyKey ?? crypto.randomUUID()) : undefined;
     const { url, init } = this.#encode(operation, input, { ...options, idempotencyKey });
     const isRepeatable = operation.keyed === true || operation.safe === true;
+    const patienceMs = atLeast(1, 'timeoutMs', options.timeoutMs ?? timeoutMs);
+    const most = atLeast(0, 'maxRetries', options.maxRetries ?? maxRetries);
     try {
-      return await withRetries(
-        () => work(new Attempt(fetch, url, init, { signal, timeoutMs: options.timeoutMs ?? timeoutMs })),
-        { maxRetries: options.maxRetries ?? maxRetries, isRepeatable, signal },
-      );
+      return await withRetries(() => work(new Attempt(fetch, url, init, { signal, timeoutMs: patienceMs })), {
+        maxRetries: most,
+        isRepeatable,
+        signal,
+      });
     } catch (error) {
       // With it, the caller can ask again for the outcome.
       if (error instanceof PaywrightError && idempotencyKey !== undefined) error.idempotencyKey = idempotencyKey;
@@ -169,6 +172,20 @@ export class Transport {
   }
 }
 
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * NaN, such as that of a setting that is missing, would repeat for ever or end every attempt at once.
+ *
+ * @param {number} least
+ * @param {string} name
+ * @param {number} value
+ */
+function atLeast(least, name, value) {
+  if (typeof value === 'number' && value >= least) return value;
+  throw new TypeError(`${name} must be a number, at least ${least}`);
+}
+
 /** One request, which ends with the caller's signal and when the service is silent for too long. */
 class Attempt {
   #controller = new AbortController();
@@ -206,10 +223,12 @@ class Attempt {
     const { signal } = this;
     let isLate = false;
     const stop = () => this.abort();
-    const timer = setTimeout(() => {
+    const late = () => {
       isLate = true;
       stop();
-    }, this.timeoutMs);
+    };
+    // A timer that is asked for more ends at once.
+    const timer = setTimeout(late, Math.min(this.timeoutMs, longestTimerMs));
     signal?.addEventListener('abort', stop);
     if (signal?.aborted) stop();
     try {

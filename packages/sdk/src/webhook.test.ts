@@ -81,6 +81,26 @@ describe.each(secrets)('with the secret %s', (secret) => {
   });
 });
 
+const [plainSecret = ''] = secrets;
+
+it('says that a parsed body is none', async () => {
+  vi.useFakeTimers({ now });
+  for (const parsed of [JSON.parse(body), undefined, 1e10, [1]]) {
+    await expect(verifyWebhook(parsed as string, signed(plainSecret), plainSecret)).rejects.toThrow('rawBody must be');
+  }
+  vi.useRealTimers();
+});
+
+it('checks no more signatures than can be signatures', async () => {
+  vi.useFakeTimers({ now });
+  const verify = vi.spyOn(crypto.subtle, 'verify');
+  const flooded = { ...signed(plainSecret), 'webhook-signature': 'v1,a v1,*** '.repeat(1_000) };
+  await expect(verifyWebhook(body, flooded, plainSecret)).rejects.toMatchObject({ code: 'webhook_not_verified' });
+  expect(verify).not.toHaveBeenCalled();
+  verify.mockRestore();
+  vi.useRealTimers();
+});
+
 it('needs a secret', async () => {
   vi.useFakeTimers({ now });
   for (const secret of ['', 'whsec_', 'whsec_***']) {
