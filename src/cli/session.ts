@@ -55,6 +55,9 @@ export function openSession({ env, warn }: SessionOptions): Session {
   return { url, apiKey, client: connect(url, apiKey) };
 }
 
+/** An order may take half a minute. A person does not wait for much longer than two minutes in all. */
+const patience = { timeoutMs: 40_000, maxRetries: 2 };
+
 export function connect(url: string, apiKey: string | undefined): Paywright {
-  return new Paywright({ apiKey, baseUrl: `${url}/api` });
+  return new Paywright({ apiKey, baseUrl: `${url}/api`, ...patience });
 }

@@ -3,19 +3,11 @@ import { expect } from 'vitest';
 import { violations } from '../support/axe.ts';
 import type { TestAccount } from '../support/client.ts';
 import { createKey, type TestKey } from '../support/key-tree.ts';
+import { mug } from '../support/mug.ts';
 import { describeInBrowser, inEveryLook, tooWide } from '../support/pages.ts';
 import { useService } from '../support/service.ts';
 
 const service = useService({ settings: { orders: { waitSeconds: 25 } } });
-
-const mug = {
-  website: 'demo-shop.example',
-  productTitle: 'Stoneware Mug, Sea',
-  productBrand: 'Alder Pottery',
-  amount: 24,
-  paymentMethod: 'usdc',
-  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-};
 
 async function newAgent(owner: TestAccount): Promise<TestKey> {
   const agent = await createKey(service.client, owner.key);

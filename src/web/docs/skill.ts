@@ -102,6 +102,8 @@ const paid = await paywright.transfers.create(payment, { idempotencyKey: intenti
 if (paid.status === 'approval_required') console.log(paid.url);`,
 )}
 
+At a shell, \`paywright send RECIPIENT AMOUNT CURRENCY\` does the same; exit code 4 means refused, or waiting for the owner. Over MCP, \`${publicUrl}/mcp\` has these operations as tools, with the same key.
+
 These operations pay. Each takes both headers.
 
 ${payments.map(({ chapter, payment }) => paymentItem(payment, `${publicUrl}/docs/${chapter.file}.md`)).join('\n')}

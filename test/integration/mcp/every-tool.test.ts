@@ -2,6 +2,7 @@ import { privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { eras, type McpAgent } from '../../support/agents.ts';
 import type { Client, TestAccount } from '../../support/client.ts';
+import { mug } from '../../support/mug.ts';
 import { useService } from '../../support/service.ts';
 
 const service = useService({ settings: { orders: { waitSeconds: 25 } } });
@@ -13,15 +14,6 @@ beforeAll(() => {
 });
 
 const outside = privateKeyToAddress(`0x${'7'.repeat(64)}`);
-const mug = {
-  website: 'demo-shop.example',
-  productTitle: 'Stoneware Mug, Sea',
-  productBrand: 'Alder Pottery',
-  amount: 24,
-  paymentMethod: 'usdc',
-  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-};
-
 /** What each tool is called with, and something of its result. `last` is the result before it. */
 const calls: readonly (readonly [
   tool: string,

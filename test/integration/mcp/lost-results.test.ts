@@ -2,6 +2,7 @@ import { privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, expect, test } from 'vitest';
 import { eras } from '../../support/agents.ts';
 import type { Client, TestAccount } from '../../support/client.ts';
+import { mug } from '../../support/mug.ts';
 import { useService } from '../../support/service.ts';
 
 const service = useService({ settings: { orders: { waitSeconds: 25 } } });
@@ -22,14 +23,7 @@ const payments: Readonly<Record<string, (friend: TestAccount) => object>> = {
   withdraw: () => ({ address: outside, amount: 7, currency: 'USDC' }),
   bridge: () => ({ from: 'MATIC', to: 'BASE', amount: 7 }),
   swap: () => ({ from: 'USDC', to: 'ETH', amount: 7 }),
-  buy_product: () => ({
-    website: 'demo-shop.example',
-    productTitle: 'Stoneware Mug, Sea',
-    productBrand: 'Alder Pottery',
-    amount: 24,
-    paymentMethod: 'usdc',
-    shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-  }),
+  buy_product: () => mug,
 };
 
 test.each(Object.entries(payments))(

@@ -2,6 +2,7 @@ import { privateKeyToAddress } from 'viem/accounts';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Client, Reply, TestAccount } from '../../support/client.ts';
 import { createKey } from '../../support/key-tree.ts';
+import { mug } from '../../support/mug.ts';
 import { openOwnerBrowser } from '../../support/owner.ts';
 import { useService } from '../../support/service.ts';
 
@@ -26,15 +27,6 @@ beforeEach(async () => {
 });
 
 const outside = privateKeyToAddress(`0x${'7'.repeat(64)}`);
-const mug = {
-  website: 'demo-shop.example',
-  productTitle: 'Stoneware Mug, Sea',
-  productBrand: 'Alder Pottery',
-  amount: 24,
-  paymentMethod: 'usdc',
-  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-};
-
 interface Operation {
   /** The path and the body of one more such payment. */
   readonly ask: () => Promise<{ readonly path: string; readonly body: object }>;

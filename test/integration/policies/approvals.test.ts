@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { forgetApprovals } from '../../../src/policies/approvals/expire.ts';
 import type { Client, Reply, TestAccount } from '../../support/client.ts';
 import { createKey, type TestKey } from '../../support/key-tree.ts';
+import { mug } from '../../support/mug.ts';
 import { type OwnerBrowser, openOwnerBrowser } from '../../support/owner.ts';
 import { useService } from '../../support/service.ts';
 
@@ -60,15 +61,6 @@ const balance = async (of = owner) => Number((await client.get('/circle/balance'
 
 /** Everything that may change meanwhile, in the database. */
 const sql = (text: string, values: readonly unknown[] = []) => service.database.db.query(text, values);
-
-const mug = {
-  website: 'demo-shop.example',
-  productTitle: 'Stoneware Mug, Sea',
-  productBrand: 'Alder Pottery',
-  amount: 24,
-  paymentMethod: 'usdc',
-  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-};
 
 describe('a payment that a rule asks about', () => {
   test('becomes an approval, and approving pays it', async () => {

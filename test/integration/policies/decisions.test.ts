@@ -4,6 +4,7 @@ import { toPostingId } from '../../../src/ledger/posting.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
 import type { Client, TestAccount } from '../../support/client.ts';
 import { createKey, type TestKey } from '../../support/key-tree.ts';
+import { mug } from '../../support/mug.ts';
 import { useService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 
@@ -92,14 +93,6 @@ test('a key without a policy leaves no record, although other keys of the accoun
 });
 
 const outside = privateKeyToAddress(`0x${'7'.repeat(64)}`);
-const mug = {
-  website: 'demo-shop.example',
-  productTitle: 'Stoneware Mug, Sea',
-  productBrand: 'Alder Pottery',
-  amount: 24,
-  paymentMethod: 'usdc',
-  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-};
 const invoice = async () => {
   const wanted = { toHandle: owner.handle, amount: 7, currency: 'USDC', description: 'Lunch' };
   return (await client.post('/invoices', wanted, friend.key)).body.id;

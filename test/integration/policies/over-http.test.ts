@@ -5,6 +5,7 @@ import { features } from '../../../src/app/features.ts';
 import { policies } from '../../../src/policies/feature.ts';
 import { hostOf } from '../../../src/x402/buy/payment-to-seller.ts';
 import type { Client, Reply, TestAccount } from '../../support/client.ts';
+import { mug } from '../../support/mug.ts';
 import { useService } from '../../support/service.ts';
 
 /** Nobody has set a rate of the euro. */
@@ -46,14 +47,6 @@ async function setPolicy({ id }: Key, body: object) {
   expect(reply, JSON.stringify(reply.body)).toMatchObject({ status: 200 });
 }
 
-const mug = {
-  website: 'demo-shop.example',
-  productTitle: 'Stoneware Mug, Sea',
-  productBrand: 'Alder Pottery',
-  amount: 24,
-  paymentMethod: 'usdc',
-  shippingAddress: 'Ada, 1 Main St, 94105 San Francisco, US',
-};
 const outside = privateKeyToAddress(`0x${'7'.repeat(64)}`);
 const seller = { url: 'http://demo-seller.example/forecast', maxAmount: 1 };
 const own = () => ({ url: `${service.url}/api/nano/quote?amount=50&currency=USDC&action=transfer`, maxAmount: 1 });
