@@ -5,6 +5,7 @@ import { createKey } from '../../support/key-tree.ts';
 import { mug } from '../../support/mug.ts';
 import { openOwnerBrowser } from '../../support/owner.ts';
 import { useService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 
 const service = useService({ settings: { orders: { waitSeconds: 25 } } });
 
@@ -219,9 +220,16 @@ describe('the guard', () => {
   test('does not count what was cancelled', async () => {
     const hold = await pay(withdrawal);
     const id = withdrawal.idOf(hold.body);
-    await service.database.db.query(`UPDATE withdrawals SET status = 'cancelled', finished_at = now() WHERE id = $1`, [
-      id,
-    ]);
+    await until('the end of the withdrawal', async () => {
+      const { body } = await client.get(`/circle/withdrawals/${id}`, agent.key);
+      return body.status === 'complete';
+    });
+    // As if an operator had cancelled it: nothing advances it any more.
+    await service.database.db.transaction(async (tx) => {
+      await tx.query('ALTER TABLE withdrawals DISABLE TRIGGER USER');
+      await tx.query(`UPDATE withdrawals SET status = 'cancelled' WHERE id = $1`, [id]);
+      await tx.query('ALTER TABLE withdrawals ENABLE TRIGGER USER');
+    });
     expect(isPaid(await pay(withdrawal))).toBe(true);
   });
 
