@@ -56,6 +56,14 @@ test('of one account ten wait at a time, and a stopping service answers all of t
   expect((await wait('1')).structuredContent).toEqual({ status: 'queued', final: false });
 });
 
+test('does not ask without a pause where the API could wait, and does not', async () => {
+  const { following, looks } = apiWith('pending');
+  const lookUps = new Map([['wdr', [{ ...withdrawal, waits: true }]]]);
+  const waiting = createWaiting(new AbortController().signal);
+  await waitFor({ ...following, lookUps }, { id, timeoutSeconds: 2 }, { waiting, account: '1', mcpReq });
+  expect(looks()).toBeLessThanOrEqual(4);
+});
+
 test('refuses what is no id or no time', async () => {
   const { following } = apiWith('queued');
   const waiting = createWaiting(new AbortController().signal);

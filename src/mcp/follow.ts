@@ -116,7 +116,9 @@ async function lookUntil(
       await mcpReq.notify({ method: 'notifications/progress', params });
       told = status;
     }
-    if (!found.waits || look === 0) await pause(Math.min(left, 1_000 * Math.min(5, look + 1)), over);
+    // The API answers at once when too many of the account wait, or less than a second is left.
+    const seconds = found.waits ? 1 : Math.min(5, look + 1);
+    await pause(Math.min(left, seconds * 1_000), over);
   }
 }
 
