@@ -64,6 +64,9 @@ const needs: readonly Need[] = [
   },
 ];
 
+/** Such a test is skipped for its tag only where the machine lacks what it needs. */
+export const machineTags: ReadonlySet<string> = new Set(needs.map(({ name }) => name));
+
 /** What a test may be tagged with. `describe('in Redis', { tags: ['redis'] }, …)` */
 export const tags = [
   {

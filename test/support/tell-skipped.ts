@@ -1,5 +1,5 @@
 import type { Reporter, TestModule } from 'vitest/node';
-import { tags } from './tags.ts';
+import { machineTags, tags } from './tags.ts';
 
 /** Ends a run with what was skipped, why, and how to get it. */
 export class TellSkipped implements Reporter {
@@ -20,6 +20,6 @@ export class TellSkipped implements Reporter {
 /** What the machine is without comes first: `npm run test:matrix` would not help there. */
 function reasonOf(given: readonly string[]): string {
   const own = tags.filter(({ name }) => given.includes(name as string));
-  const reason = own.find(({ skip }) => skip) ?? own[0];
+  const reason = own.find(({ skip }) => skip) ?? own.find(({ name }) => !machineTags.has(name));
   return reason?.description ?? 'no combinations: npm test runs them';
 }
