@@ -102,7 +102,7 @@ const longestDocument = 16 * 1024;
 const document = z.object({
   client_id: z.string(),
   token_endpoint_auth_method: z.literal('none', { error: 'must be none' }).optional(),
-  client_secret: z.undefined({ error: 'must not be public' }),
+  client_secret: z.never({ error: 'must not be public' }).optional(),
 });
 
 /** A client-id metadata document: the id of the client is its address, so its host vouches for it. */

@@ -28,11 +28,14 @@ export type ConnectPageParts = KeyPageParts & RequestParts;
 
 /** Where the owner lets a client use the account (OAuth). */
 export function addConnectPage(shell: Shell, parts: ConnectPageParts): void {
+  const show = (visit: Visit, shown: Omit<Shown, 'base'>) =>
+    connectPage(visit, { ...shown, base: parts.context().base });
+
   shell.page(
     paths.authorize,
     async (visit) => {
       const query = visit.request.url.split('?')[1] ?? '';
-      return withRequest(query, async (request) => connectPage(visit, { query, request, entered: startOf(parts) }));
+      return withRequest(query, async (request) => show(visit, { query, request, entered: startOf(parts) }));
     },
     { proof: true },
   );
@@ -48,15 +51,15 @@ export function addConnectPage(shell: Shell, parts: ConnectPageParts): void {
         const faults = new Map([
           ['', 'The client has changed what it says about itself. Nothing was connected. Look again.'],
         ]);
-        return connectPage(visit, { query, request, entered, faults, status: 409 });
+        return show(visit, { query, request, entered, faults, status: 409 });
       }
       const wish = readWish(request, entered);
-      if ('faults' in wish) return connectPage(visit, { query, request, entered, faults: wish.faults, status: 400 });
+      if ('faults' in wish) return show(visit, { query, request, entered, faults: wish.faults, status: 400 });
       try {
         return leave(request, { code: await connect(visit, request, wish) });
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500 || error.code === 'session_ended') throw error;
-        return connectPage(visit, { query, request, entered, faults: byField(faultsOf(error)), status: error.status });
+        return show(visit, { query, request, entered, faults: byField(faultsOf(error)), status: error.status });
       }
     });
   });
@@ -156,6 +159,7 @@ const scopeWords: Readonly<Record<Scope, { readonly label: string; readonly note
 };
 
 interface Shown {
+  readonly base: string;
   /** The request as the client sent it. */
   readonly query: string;
   readonly request: AuthorizationRequest;
@@ -166,7 +170,7 @@ interface Shown {
 
 function connectPage(
   { session, field }: Visit,
-  { query, request, entered, faults = new Map(), status = 200 }: Shown,
+  { base, query, request, entered, faults = new Map(), status = 200 }: Shown,
 ): OwnerPage {
   const { client, redirectUri, scopes, resource } = request;
   const body = html`<h1>Connect “${client.name}”?</h1>
@@ -179,7 +183,7 @@ function connectPage(
 <div><dt>Answers to</dt><dd><strong>${describeRedirect(redirectUri)}</strong></dd></div></dl>
 <p class="remark">Connect it only if you have just started this yourself.</p>
 ${errorSummary(faults)}
-<form method="post">
+<form method="post" action="${base}${paths.authorize}">
 ${field}<input type="hidden" name="request" value="${query}"><input type="hidden" name="shown" value="${shownHash(request)}">
 <fieldset${invalid(faults, 'scopes')}><legend>What it may do</legend>
 ${scopes.map((scope) =>
