@@ -45,6 +45,6 @@ function isSameButPort(registered: string, given: string): boolean {
 /** For a person: the host, or the app that a scheme opens. */
 export function describeRedirect(text: string): string {
   const url = new URL(text);
-  if (isLoopback(url)) return 'this computer';
+  if (isLoopback(url)) return 'this device';
   return url.protocol === 'https:' ? url.host : `the app for ${url.protocol}`;
 }
