@@ -15,9 +15,9 @@ import { expectedOf, readExpectations, scenarioOf, verdictsOn } from './conforma
 import { withFixtures } from './conformance/fixtures.ts';
 import { runSuite, type SuiteRun } from './conformance/run-suite.ts';
 
-const { resolve } = createRequire(import.meta.url);
-const older = resolve('mcp-conformance-2025/dist/index.js');
-const newer = resolve('mcp-conformance-2026/dist/index.js');
+const require = createRequire(import.meta.url);
+const older = require.resolve('mcp-conformance-2025/dist/index.js');
+const newer = require.resolve('mcp-conformance-2026/dist/index.js');
 
 /** How many scenarios each suite has for servers. The older one runs all of them with the newest version that it knows. */
 const runs = [
