@@ -11,7 +11,7 @@ import type { ServerParts } from '../../../src/mcp/server.ts';
 import { freePort } from '../../support/process.ts';
 import { type Service, startService, useStartedDatabase } from '../../support/service.ts';
 import { type KeyProxy, startKeyProxy } from './conformance/add-key.ts';
-import { expectedOf, readExpectations, scenarioOf, verdictsOn } from './conformance/expectations.ts';
+import { expectedOf, explain, readExpectations, scenarioOf, verdictsOn } from './conformance/expectations.ts';
 import { withFixtures } from './conformance/fixtures.ts';
 import { runSuite, type SuiteRun } from './conformance/run-suite.ts';
 
@@ -93,7 +93,7 @@ describe.each(runs)('the conformance suite $suite', ({ suite, count, file }) => 
   test(`passes, except for what is in ${file}`, async () => {
     const run = runOf(suite);
     const expectations = await expectationsIn(file);
-    expect(verdictsOn(run, expectations), run.output).toEqual(expectedOf(run, expectations));
+    expect(verdictsOn(run, expectations), explain(run)).toEqual(expectedOf(run, expectations));
   });
 });
 

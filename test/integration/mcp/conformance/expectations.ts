@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isScalar, isSeq, parseDocument } from 'yaml';
-import type { SuiteRun } from './run-suite.ts';
+import type { Check, SuiteRun } from './run-suite.ts';
 
 interface Entry {
   /** A scenario, or one of its checks: `scenario:check-id`. */
@@ -33,12 +33,14 @@ interface Verdicts {
   readonly skipped: readonly string[];
 }
 
-/** Of each scenario of a run. A warning is a failure, as for the suites. */
+/** A warning is a failure, as for the suites. */
+const isFailure = ({ status }: Check) => status === 'FAILURE' || status === 'WARNING';
+
 export function verdictsOn({ scenarios }: SuiteRun, { fails: entries }: Expectations): Verdicts {
   const fails: string[] = [];
   const skipped: string[] = [];
   for (const [scenario, checks] of scenarios) {
-    const failed = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING').map(({ id }) => id);
+    const failed = checks.filter(isFailure).map(({ id }) => id);
     const isByCheck = entries.some(({ name }) => name.startsWith(`${scenario}:`));
     // That every message fits the schema of the protocol is checked beside each scenario.
     const passed = checks.filter(({ id, status }) => status === 'SUCCESS' && id !== 'wire-schema-valid');
@@ -48,6 +50,13 @@ export function verdictsOn({ scenarios }: SuiteRun, { fails: entries }: Expectat
   }
   return { fails: fails.sort(), skipped: skipped.sort() };
 }
+
+/** What the suite says about all failures of a run, expected ones too. */
+export const explain = ({ scenarios }: SuiteRun) =>
+  [...scenarios]
+    .flatMap(([scenario, checks]) => checks.filter(isFailure).map((check) => ({ scenario, ...check })))
+    .map(({ scenario, id, errorMessage }) => `${scenario}:${id} ${errorMessage ?? ''}`)
+    .join('\n');
 
 /** What the file says of the scenarios of a run. */
 export function expectedOf({ scenarios }: SuiteRun, { fails, skipped }: Expectations): Verdicts {

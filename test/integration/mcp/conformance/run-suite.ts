@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-interface Check {
+export interface Check {
   readonly id: string;
   readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
+  readonly errorMessage?: string;
 }
 
 export interface SuiteRun {
@@ -16,7 +17,7 @@ export interface SuiteRun {
 }
 
 const support = (name: string) => fileURLToPath(new URL(`../../../support/${name}`, import.meta.url));
-const imports = ['no-glob.mjs', 'patient-timers.mjs'].flatMap((name) => ['--import', support(name)]);
+const imports = ['unneeded-imports.mjs', 'patient-timers.mjs'].flatMap((name) => ['--import', support(name)]);
 
 /** Runs a conformance suite in a process of its own, and reads what each scenario found. */
 export async function runSuite(program: string, args: readonly string[]): Promise<SuiteRun> {
