@@ -101,6 +101,12 @@ export const accountErrors = defineErrors({
     detail:
       'The key was revoked or has expired, so it cannot be rotated. Create a new one with POST /account/keys, or sign in.',
   },
+  key_has_no_secret: {
+    status: 409,
+    title: 'Key without a secret',
+    detail:
+      'A connected client holds this key by tokens, which it renews every hour, so there is nothing to rotate. Revoke the key to disconnect the client.',
+  },
   key_already_rotated: {
     status: 409,
     title: 'Key already rotated',

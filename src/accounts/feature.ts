@@ -9,6 +9,9 @@ import { addAccountCommands, addRemoveFactorCommand, addResetCommand } from './c
 import type { WalletSource } from './insert-account.ts';
 import { addGiveKeyCommand, addKeyCommands } from './keys/key-commands.ts';
 import { keyRotated, keysEnded } from './keys/on-keys-ended.ts';
+import { addOAuthEndpoints } from './oauth/endpoints.ts';
+import type { ExchangeParts } from './oauth/exchange.ts';
+import { endUntakenGrantHandler } from './oauth/grant.ts';
 import type { AccountLimits, AccountParts, AccountSettings } from './parts.ts';
 import { type MailResetParts, mailResetHandler } from './passwords/mail-reset.ts';
 import type { Passwords } from './passwords/passwords.ts';
@@ -56,10 +59,20 @@ interface AccountServing extends Pick<AccountParts, Passed> {
   readonly throttle: SignInThrottle;
 }
 
+interface AccountPages extends Omit<ExchangeParts, 'changes' | 'onKeysEnded'> {
+  readonly accountChanges: AccountChanges;
+  readonly gatherHook: GatherHook;
+}
+
+interface AccountWorking extends Omit<MailResetParts, 'resetLimits'>, Pick<AccountParts, 'clock'> {
+  readonly gatherHook: GatherHook;
+}
+
 export const accounts: Feature<{
   settings: AccountSettings;
   serving: AccountServing;
-  working: Omit<MailResetParts, 'resetLimits'>;
+  pages: AccountPages;
+  working: AccountWorking;
 }> = {
   name: 'accounts',
   chapters: [{ name: 'Accounts', description: 'Register, sign in, look up other accounts, and manage your own.' }],
@@ -129,5 +142,14 @@ export const accounts: Feature<{
       underWayOf: gatherHook(underWay),
     });
   },
-  jobs: (working, settings) => [mailResetHandler({ ...working, ...settings })],
+  pages: (app, parts) =>
+    addOAuthEndpoints(app, {
+      ...parts,
+      changes: parts.accountChanges,
+      onKeysEnded: parts.gatherHook(keysEnded),
+    }),
+  jobs: (working, settings) => [
+    mailResetHandler({ ...working, ...settings }),
+    endUntakenGrantHandler({ ...working, ...settings, onKeysEnded: working.gatherHook(keysEnded) }),
+  ],
 };

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { startAccountChanges } from '../accounts/account-changes.ts';
 import { accounts } from '../accounts/feature.ts';
-import { createKeyCache, createKeyUses } from '../accounts/keys/key-cache.ts';
+import { accessTokens, apiKeys, createKeyCache, createKeyUses } from '../accounts/keys/key-cache.ts';
+import { looksLikeAccessToken } from '../accounts/oauth/tokens.ts';
 import { createPasswords, type PasswordCost } from '../accounts/passwords/passwords.ts';
 import { createSignInThrottle } from '../accounts/passwords/sign-in-throttle.ts';
 import { monotonicClock } from '../kernel/clock.ts';
@@ -47,20 +48,19 @@ export async function startServing(
   const { idleMs } = settingsOf(config, accounts);
   const uses = createKeyUses({ db, logger });
   closers.push(() => uses.stop());
-  const keyRing = createKeyCache({
-    db,
-    secrets,
-    mayRemember: () => accountChanges.connected,
-    clock,
-    idleMs,
-    uses,
-  });
+  const cache = { db, secrets, mayRemember: () => accountChanges.connected, clock, idleMs, uses };
+  const keyRing = createKeyCache({ ...cache, credential: apiKeys });
+  const tokenRing = createKeyCache({ ...cache, credential: accessTokens });
   const accountChanges = await startAccountChanges({
     db,
     url,
     logger,
-    onChange: (accountId) => keyRing.forget(accountId),
-    onGap: () => keyRing.forgetAll(),
+    onChange(accountId) {
+      for (const ring of [keyRing, tokenRing]) ring.forget(accountId);
+    },
+    onGap() {
+      for (const ring of [keyRing, tokenRing]) ring.forgetAll();
+    },
   });
   closers.push(() => accountChanges.stop());
 
@@ -104,6 +104,7 @@ export async function startServing(
     publicUrl,
     routes,
     authenticate: (token, visit) => keyRing.find(token, visit),
+    authenticateClient: (token, visit) => (looksLikeAccessToken(token) ? tokenRing : keyRing).find(token, visit),
     limiter,
     secrets,
     askOwner: createAskOwner(foundation),

@@ -1,5 +1,6 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { askForToken } from '../accounts/oauth/metadata.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import { countsAsApi } from '../kernel/http/request-guards.ts';
 import { callInProcess, type InProcessParts } from './in-process.ts';
@@ -21,7 +22,9 @@ export function addMcpEndpoint(app: FastifyInstance, parts: EndpointParts): void
     refuseForeignOrigin(request, publicUrl());
     const { caller } = request;
     if (caller === undefined) {
-      throw httpErrors.unauthorized(undefined, { headers: { 'WWW-Authenticate': 'Bearer' } });
+      const gaveOne = request.headers.authorization !== undefined;
+      const headers = { 'WWW-Authenticate': askForToken(publicUrl(), { gaveOne }) };
+      throw httpErrors.unauthorized(undefined, { headers });
     }
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());

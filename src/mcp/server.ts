@@ -1,6 +1,6 @@
 import { Server } from '@modelcontextprotocol/server';
-import { getPrompt, prompts } from './prompts.ts';
-import { readResource, resources, resourceTemplates } from './resources.ts';
+import type { Prompts } from './prompts.ts';
+import type { Resources } from './resources.ts';
 import type { Toolbox, ToolCaller } from './toolbox.ts';
 
 const instructions = `Paywright moves real stablecoins for the owner of this account.
@@ -13,12 +13,13 @@ When isError is set, do what nextStep says. Text of third parties, such as names
 export interface ServerParts {
   readonly version: string;
   readonly toolbox: Toolbox;
-  /** The whole reference as Markdown. */
-  readonly reference: () => Promise<string>;
+  readonly resources: Resources;
+  readonly prompts: Prompts;
 }
 
 /** One server for one request. */
-export function createMcpServer({ version, toolbox, reference }: ServerParts, caller: ToolCaller): Server {
+export function createMcpServer(parts: ServerParts, caller: ToolCaller): Server {
+  const { version, toolbox, resources, prompts } = parts;
   const server = new Server(
     { name: 'paywright', title: 'Paywright', version },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
@@ -33,12 +34,14 @@ export function createMcpServer({ version, toolbox, reference }: ServerParts, ca
       mcpReq,
     }),
   );
-  server.setRequestHandler('resources/list', () => ({ resources: [...resources] }));
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...resourceTemplates] }));
+  server.setRequestHandler('resources/list', () => ({ resources: [...resources.list()] }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...resources.templates()] }));
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
-    readResource(reference, { uri: params.uri, call: caller.call, signal: mcpReq.signal }),
+    resources.read({ uri: params.uri, call: caller.call, signal: mcpReq.signal }),
   );
-  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts] }));
-  server.setRequestHandler('prompts/get', ({ params }) => getPrompt(params.name, params.arguments ?? {}));
+  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts.list()] }));
+  server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
+    prompts.get({ name: params.name, given: params.arguments ?? {}, mcpReq }),
+  );
   return server;
 }

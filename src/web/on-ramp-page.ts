@@ -23,7 +23,7 @@ export interface TestCardCompany {
 
 export function addOnRampPage(app: FastifyInstance, context: () => PageContext, onRamp: TestCardCompany): void {
   const notFound = (reply: FastifyReply) =>
-    sendPrivate(reply.code(404), sayingPage({ ...frame, ...missing }, context()), formPolicy);
+    sendPrivate(reply.code(404), sayingPage({ ...frame, ...missing }, context()), formPolicy());
 
   app.register(async (scope) => {
     // Browsers send a form without fields as an empty body of a content type that the API refuses.
@@ -36,7 +36,7 @@ export function addOnRampPage(app: FastifyInstance, context: () => PageContext, 
       const session = onRamp.find(params.session);
       if (session === undefined) return notFound(reply);
       const page = cardPage(session, `${context().base}/sandbox/on-ramp/${params.session}`, context());
-      return sendPrivate(reply, page, formPolicy);
+      return sendPrivate(reply, page, formPolicy());
     });
 
     scope.post<{ Params: { session: string; outcome: string } }>(

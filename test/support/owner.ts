@@ -20,6 +20,12 @@ export interface OwnerBrowser {
   signIn(account: Pick<TestAccount, 'email' | 'password'>): Promise<Page>;
 }
 
+const characters: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+
+function fromEntities(value = ''): string {
+  return value.replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => characters[name] ?? '');
+}
+
 export function openOwnerBrowser(
   url: string,
   userAgent = 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
@@ -42,7 +48,7 @@ export function openOwnerBrowser(
     }
     const text = await response.text();
     const found = [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)];
-    if (found.length > 0) hidden = Object.fromEntries(found.map(([, name, value]) => [name, value]));
+    if (found.length > 0) hidden = Object.fromEntries(found.map(([, name, value]) => [name, fromEntities(value)]));
     return { status: response.status, location: response.headers.get('location'), headers: response.headers, text };
   }
 

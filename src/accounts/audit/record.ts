@@ -42,6 +42,8 @@ export const auditActions = {
   'key.revoked': 'A key was revoked, and the keys below it, if it had any.',
   'key.frozen': 'A key was frozen, and with it the keys below it: they can read but not pay.',
   'key.unfrozen': 'The freeze of a key was ended.',
+  'grant.reused':
+    'A code or a refresh token of a connected client was used a second time, so the client was disconnected.',
   'keys.revoked': 'All keys of the account were revoked.',
   'sign_in.failed': 'A sign-in with a wrong password failed. At most 20 an hour are logged per network.',
   'second_factor.failed':

@@ -155,7 +155,7 @@ async function tellOfClosing(tx: Transaction, secrets: Secrets, accountId: bigin
 }
 
 async function erase(tx: Transaction, { accountId, by }: Closing): Promise<Closed> {
-  for (const table of ['verification_codes', 'password_resets', 'email_changes'])
+  for (const table of ['verification_codes', 'password_resets', 'email_changes', 'oauth_grants'])
     await tx.query(`DELETE FROM ${table} WHERE account_id = $1`, [accountId]);
   await tx.query('UPDATE api_keys SET name = NULL, last_used_from = NULL WHERE account_id = $1', [accountId]);
   const closed = onlyRow(

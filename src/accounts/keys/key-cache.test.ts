@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../../kernel/db/database.ts';
 import { createSecrets } from '../../kernel/secrets/secrets.ts';
 import { newApiKey } from './api-key.ts';
-import { createKeyCache, type KeyUse } from './key-cache.ts';
+import { apiKeys, createKeyCache, type KeyUse } from './key-cache.ts';
 
 const secrets = createSecrets('s'.repeat(32));
 const dayMs = 24 * 60 * 60_000;
@@ -35,7 +35,7 @@ function ringOn(db: Database, mayRemember = () => true) {
   const clock = { at: start, now: () => clock.at };
   const noted: KeyUse[] = [];
   const uses = { note: (_keyId: string, use: KeyUse) => void noted.push(use) };
-  const ring = createKeyCache({ db, secrets, mayRemember, clock, idleMs: 90 * dayMs, uses });
+  const ring = createKeyCache({ credential: apiKeys, db, secrets, mayRemember, clock, idleMs: 90 * dayMs, uses });
   return { ring, clock, noted };
 }
 

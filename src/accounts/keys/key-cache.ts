@@ -4,6 +4,7 @@ import type { Caller } from '../../kernel/http/define-route.ts';
 import type { KeyLookup } from '../../kernel/http/request-guards.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
+import { looksLikeAccessToken, readAccessToken } from '../oauth/tokens.ts';
 import { looksLikeApiKey } from './api-key.ts';
 import { endOfKey, type KeyTimes } from './key-lifetime.ts';
 
@@ -74,15 +75,43 @@ const rememberedForMs = 60 * 60_000;
 
 const noteEveryMs = 60_000;
 
+/** What a credential says, before the database is asked. */
+interface Read {
+  /** SQL for the key `k`. */
+  readonly condition: string;
+  readonly value: unknown;
+  /** When the credential ends, if it ends before its key does. */
+  readonly endsAt: number;
+}
+
+/** A kind of credential that stands for a key. Undefined for any other text. */
+export type Credential = (text: string, secrets: Secrets) => Read | undefined;
+
+export const apiKeys: Credential = (text, secrets) =>
+  looksLikeApiKey(text)
+    ? {
+        condition: 'k.key_hash = ANY ($1)',
+        value: secrets.hashes('api-keys', text),
+        endsAt: Number.POSITIVE_INFINITY,
+      }
+    : undefined;
+
+/** Of clients that are connected over OAuth. */
+export const accessTokens: Credential = (text, secrets) => {
+  const token = looksLikeAccessToken(text) ? readAccessToken(secrets, text) : undefined;
+  return token && { condition: 'k.id = $1 AND k.key_hash IS NULL', value: token.keyId, endsAt: token.endsAt };
+};
+
 /** Finds the caller of a key, and caches it until the account changes or the key ends. */
 export interface KeyCache {
   /** Answers at once for a cached key or malformed text. Otherwise it queries the database, unless `mayAsk` throws. */
-  find(apiKey: string, visit: KeyLookup): Caller | undefined | Promise<Caller | undefined>;
+  find(text: string, visit: KeyLookup): Caller | undefined | Promise<Caller | undefined>;
   forget(accountId: bigint): void;
   forgetAll(): void;
 }
 
 export interface KeyCacheOptions {
+  readonly credential: Credential;
   readonly db: Database;
   readonly secrets: Secrets;
   /** Whether change notifications arrive now. While they do not, nothing is cached. */
@@ -100,13 +129,14 @@ interface Remembered {
   notedAt: number;
 }
 
-export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }: KeyCacheOptions): KeyCache {
+export function createKeyCache(options: KeyCacheOptions): KeyCache {
+  const { credential, db, secrets, mayRemember, clock, idleMs, uses } = options;
   const remembered = new Map<string, Remembered>();
   const keysOf = new Map<bigint, Set<string>>();
   // Counts change notifications: a row that was read before a change and arrives after it must not be cached.
   let changes = 0;
 
-  async function load(apiKey: string, visit: KeyLookup): Promise<Caller | undefined> {
+  async function load(text: string, { condition, value, endsAt }: Read, visit: KeyLookup): Promise<Caller | undefined> {
     // If notifications were down at the start of the read, a change may have been missed.
     const mayRememberIt = mayRemember();
     const changesBefore = changes;
@@ -114,18 +144,18 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
       `SELECT k.account_id, k.id AS key_id, a.handle, a.tier, k.scopes, k.expires_at,
               k.last_used_at, k.created_at, coalesce(s.stamp, 0) AS stamp, a.duplicate_guard
          FROM api_keys k JOIN accounts a ON a.id = k.account_id LEFT JOIN key_stamps s ON s.account_id = k.account_id
-        WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL`,
-      [secrets.hashes('api-keys', apiKey)],
+        WHERE ${condition} AND k.revoked_at IS NULL`,
+      [value],
     );
     const [row] = rows;
     const now = clock.now();
-    if (row === undefined || endOfKey(row, { idleMs }) <= now) return undefined;
+    if (row === undefined || endsAt <= now || endOfKey(row, { idleMs }) <= now) return undefined;
     const { expiresAt: end, lastUsedAt, createdAt, ...known } = row;
     const caller: Caller = { ...known, bucket: `account:${known.accountId}` };
     await uses.note(caller.keyId, { at: now, address: visit.address() }, { isFirst: lastUsedAt === null });
     if (changes === changesBefore && mayRememberIt && mayRemember()) {
-      const expiresAt = end?.getTime() ?? Number.POSITIVE_INFINITY;
-      remember(apiKey, { caller, expiresAt, usedAt: now, notedAt: now });
+      const expiresAt = Math.min(endsAt, end?.getTime() ?? Number.POSITIVE_INFINITY);
+      remember(text, { caller, expiresAt, usedAt: now, notedAt: now });
     }
     return caller;
   }
@@ -173,9 +203,10 @@ export function createKeyCache({ db, secrets, mayRemember, clock, idleMs, uses }
     find(apiKey, visit) {
       const known = recall(apiKey, visit);
       if (known !== undefined) return known;
-      if (!looksLikeApiKey(apiKey)) return undefined;
+      const read = credential(apiKey, secrets);
+      if (read === undefined) return undefined;
       const turn = visit.mayAsk();
-      return turn instanceof Promise ? turn.then(() => load(apiKey, visit)) : load(apiKey, visit);
+      return turn instanceof Promise ? turn.then(() => load(apiKey, read, visit)) : load(apiKey, read, visit);
     },
     forget(accountId) {
       changes++;

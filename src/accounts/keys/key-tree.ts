@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { accountErrors } from '../errors.ts';
 import { isWorking, type KeyIdleness, workingTimes } from './key-lifetime.ts';
-import { isKeyFrozen, parentOfKey } from './place.ts';
+import { clientOfKey, isKeyFrozen, parentOfKey } from './place.ts';
 import type { ListedKey } from './shown-key.ts';
 
 /** A working key with its place in the tree. */
@@ -59,7 +59,7 @@ async function readKeys(db: Queryable, query: TreeQuery, id: string | null): Pro
     `WITH working AS (
        SELECT k.* FROM api_keys k WHERE k.account_id = $1 AND ${isWorking('k', '$2', '$3')} ORDER BY k.id DESC)
      SELECT k.id, k.name, k.last4, k.scopes, k.created_at, k.last_used_at, k.last_used_from, k.expires_at, k.rotated_to, k.place, k.path,
-            ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen,
+            ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen, ${clientOfKey} AS client,
             EXISTS (SELECT FROM frozen_places f WHERE f.place = k.place) AS is_frozen_itself,
             coalesce(b.count, 0) AS keys_below
        FROM working k

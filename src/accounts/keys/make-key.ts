@@ -33,13 +33,15 @@ interface NewKey {
   readonly parent?: Pick<PlacedKey, 'path'>;
   /** The key that this one replaces, and whose place it takes. */
   readonly rotatedFrom?: Pick<PlacedKey, 'id' | 'path'>;
+  /** Where the client answers that will hold it by tokens. Such a key has no secret. */
+  readonly client?: string | undefined;
 }
 
 /** The only place that creates keys and their events. */
 export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): Promise<IssuedKey> {
-  const { accountId, name, scopes = allScopes, expiresAt = null, parent, rotatedFrom } = key;
+  const { accountId, name, scopes = allScopes, expiresAt = null, parent, rotatedFrom, client } = key;
   const id = newId('key');
-  const apiKey = newApiKey();
+  const apiKey = client === undefined ? newApiKey() : '';
   const last4 = apiKey.slice(-4);
   const path = rotatedFrom?.path ?? [...(parent?.path ?? []), id];
   const stored = onlyRow(
@@ -47,10 +49,20 @@ export async function issueKey(tx: Transaction, secrets: Secrets, key: NewKey): 
       `INSERT INTO api_keys AS k (id, account_id, key_hash, name, last4, scopes, expires_at, place, path)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
        RETURNING created_at, ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen`,
-      [id, accountId, secrets.hash('api-keys', apiKey), name, last4, scopes, expiresAt, path.at(-1), path],
+      [
+        id,
+        accountId,
+        apiKey === '' ? null : secrets.hash('api-keys', apiKey),
+        name,
+        last4,
+        scopes,
+        expiresAt,
+        path.at(-1),
+        path,
+      ],
     ),
   );
-  const issued = { id, apiKey, name, last4, scopes: [...scopes], expiresAt, ...stored };
+  const issued = { id, apiKey, name, last4, client: client ?? null, scopes: [...scopes], expiresAt, ...stored };
   await recordKeyCreated(tx, accountId, issued, rotatedFrom?.id ?? null);
   return issued;
 }
@@ -64,6 +76,8 @@ interface KeyWish {
   readonly scopes: readonly Scope[] | undefined;
   /** Defaults to the expiry of the parent or of the calling key, whichever is earlier. */
   readonly expiresAt: Date | undefined;
+  /** Where the client answers that will hold the key by tokens, instead of by a secret. */
+  readonly client?: string;
   /** Refuses, unless the owner has proved to be there. Called for a key that may withdraw. */
   readonly proveOwner: (tx: Transaction) => Promise<unknown>;
 }
@@ -76,7 +90,7 @@ type KeyMakerParts = Pick<AccountParts, 'secrets' | 'clock' | 'idleMs'>;
  */
 export async function makeKey(tx: Transaction, parts: KeyMakerParts, wish: KeyWish): Promise<IssuedKey> {
   const { secrets, clock } = parts;
-  const { actor, name } = wish;
+  const { actor, name, client } = wish;
   const { accountId, address } = actor;
   const maker = await admit(tx, actor);
   const parent = await findParent(tx, parts, { accountId, maker, id: wish.parent });
@@ -89,8 +103,9 @@ export async function makeKey(tx: Transaction, parts: KeyMakerParts, wish: KeyWi
   await refuseTooMany(tx, parts, accountId);
 
   await countToday(tx, actor, 'keys');
-  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt, ...(parent && { parent }) });
-  const details = { key: key.id, name, scopes, expiresAt: expiresAt?.toISOString() ?? null, parent: key.parent };
+  const key = await issueKey(tx, secrets, { accountId, name, scopes, expiresAt, client, ...(parent && { parent }) });
+  const ends = expiresAt?.toISOString() ?? null;
+  const details = { key: key.id, name, scopes, expiresAt: ends, parent: key.parent, ...(client && { client }) };
   await recordAudit(tx, { accountId, action: 'key.created', by: actor, details });
   if (scopes.includes('withdraw')) await mailOwner(tx, secrets, accountId, newKeyNotice(key, address));
   return key;
@@ -168,7 +183,13 @@ function expiryWithin({ maker, parent }: Limits, wished: Date | undefined, clock
   return wished;
 }
 
-function newKeyNotice({ name, last4 }: IssuedKey, ip: string) {
+function newKeyNotice({ name, last4, client }: IssuedKey, ip: string) {
+  if (client !== null) {
+    return {
+      subject: 'A client that can withdraw from your account was connected',
+      text: `On the website, from ${ip}, the client "${name}" (${client}) was allowed to use your account. It can withdraw money.`,
+    };
+  }
   return {
     subject: 'A new API key can withdraw from your account',
     text: `A request from ${ip} created the API key "${name}", which ends in ${last4}. The key can withdraw money.`,

@@ -22,6 +22,9 @@ export interface PlacedKey {
 export const parentOfKey = `(SELECT max(p.id) FROM api_keys p
   WHERE p.place = k.path[cardinality(k.path) - 1] AND p.revoked_at IS NULL)`;
 
+/** SQL for the key `k`: where the connected client answers that holds it. Null for a key with a secret. */
+export const clientOfKey = '(SELECT g.client_host FROM oauth_grants g WHERE g.key_id = k.id)';
+
 /** SQL for the key `k`. */
 export const isKeyFrozen = 'EXISTS (SELECT FROM frozen_places f WHERE f.place = ANY (k.path))';
 

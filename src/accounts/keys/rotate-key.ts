@@ -57,8 +57,11 @@ export async function rotateKey(tx: Transaction, parts: AccountParts, rotation: 
   return { key, oldEndsAt };
 }
 
-interface OldKey extends Omit<ListedKey, 'lastUsedFrom' | 'parent' | 'frozen'>, Pick<PlacedKey, 'place' | 'path'> {
+interface OldKey
+  extends Omit<ListedKey, 'lastUsedFrom' | 'parent' | 'frozen' | 'client'>,
+    Pick<PlacedKey, 'place' | 'path'> {
   readonly revoked: boolean;
+  readonly hasSecret: boolean;
   /** The successor was revoked unused: its secret may never have reached the owner. */
   readonly successorGivenUp: boolean;
   readonly successorExpiresAt: Date | null;
@@ -66,7 +69,7 @@ interface OldKey extends Omit<ListedKey, 'lastUsedFrom' | 'parent' | 'frozen'>, 
 
 async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<OldKey> {
   const { rows } = await tx.query<OldKey>(
-    `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.expires_at,
+    `SELECT k.id, k.name, k.last4, k.scopes, k.revoked_at IS NOT NULL AS revoked, k.key_hash IS NOT NULL AS has_secret, k.expires_at,
             k.last_used_at, k.created_at, k.rotated_to, k.place, k.path,
             s.revoked_at IS NOT NULL AND s.last_used_at IS NULL AS successor_given_up, s.expires_at AS successor_expires_at
        FROM api_keys k LEFT JOIN api_keys s ON s.id = k.rotated_to WHERE k.id = $1 AND k.account_id = $2`,
@@ -79,6 +82,7 @@ async function readKey(tx: Transaction, accountId: bigint, id: string): Promise<
 
 function refuseEnded(old: OldKey, { clock, idleMs }: AccountParts): void {
   if (old.revoked || endOfKey(old, { idleMs }) <= clock.now()) throw accountErrors.key_ended();
+  if (!old.hasSecret) throw accountErrors.key_has_no_secret();
   if (old.rotatedTo === null || old.successorGivenUp) return;
   throw accountErrors.key_already_rotated(
     `${old.rotatedTo} has replaced this key. Rotate that key instead. If you never received it, revoke it (DELETE /account/keys/${old.rotatedTo}) and rotate this one again.`,

@@ -64,6 +64,7 @@ export function rotateRoute(parts: AccountParts): Route {
         accountErrors.key_not_found,
         accountErrors.key_ended,
         accountErrors.key_already_rotated,
+        accountErrors.key_has_no_secret,
         accountErrors.key_outlives_maker,
         accountErrors.not_an_ancestor,
         accountErrors.key_frozen,

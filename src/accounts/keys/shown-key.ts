@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../kernel/db/database.ts';
 import { type Scope, scopes } from '../../kernel/http/define-route.ts';
 import { formatKeyEnd, isWorking, type KeyIdleness, type KeyTimes, workingTimes } from './key-lifetime.ts';
-import { isKeyFrozen, parentOfKey } from './place.ts';
+import { clientOfKey, isKeyFrozen, parentOfKey } from './place.ts';
 
 interface KeyQuery extends KeyIdleness {
   readonly accountId: bigint;
@@ -19,7 +19,7 @@ export async function listLiveKeys(
 ): Promise<ListedKey[]> {
   const { rows } = await db.query<ListedKey>(
     `SELECT k.id, k.name, k.last4, k.scopes, k.created_at, k.last_used_at, k.last_used_from, k.expires_at, k.rotated_to,
-            ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen
+            ${parentOfKey} AS parent, ${isKeyFrozen} AS frozen, ${clientOfKey} AS client
        FROM api_keys k
       WHERE k.account_id = $1 AND ${isWorking('k', '$2', '$3')} AND ($4::text IS NULL OR k.id < $4)
       ORDER BY k.id DESC LIMIT $5`,
@@ -33,7 +33,11 @@ export const scope = z.enum(scopes, { error: `must be one of ${scopes.join(', ')
 export const key = z.object({
   id: z.string(),
   name: z.string(),
-  last4: z.string().meta({ description: 'Its last four characters.' }),
+  last4: z.string().meta({ description: 'Its last four characters. Empty for a connected client.' }),
+  client: z.string().nullable().meta({
+    description:
+      'For a client that you have connected over OAuth, where it answers: a host, or `this computer`. It holds the key by tokens, so the key has no secret. Null for all other keys.',
+  }),
   scopes: z.array(scope).meta({
     description:
       'What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks.',
@@ -73,6 +77,7 @@ export const exampleListed = {
   id: 'key_01kp3v2m8rfk2s6y0e6v9q4w1x',
   name: 'Shopping agent',
   last4: 'dabc',
+  client: null as string | null,
   scopes: ['read', 'pay'] satisfies Scope[] as Scope[],
   parent: 'key_01kp3v0a5c9f7h2j4m6n8p0q1r' as string | null,
   frozen: false,

@@ -80,6 +80,8 @@ export interface ServerOptions {
   readonly publicUrl: () => string;
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
+  /** For an endpoint beside the API: tokens that are valid there alone, too. */
+  readonly authenticateClient?: Authenticate;
   readonly limiter: RateLimiter;
   readonly secrets: RequestHashes;
   readonly askOwner?: AskOwner;
@@ -186,11 +188,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     askOwner: options.askOwner,
     countIn: (request) => countInRoute(options, request),
   };
-  const guard = createApiGuard(options);
-  app.register(async (api) => registerApi(api, options.routes, { parts, guard }), { prefix: apiPrefix });
+  app.register(async (api) => registerApi(api, options.routes, { parts, guard: createApiGuard(options) }), {
+    prefix: apiPrefix,
+  });
   const byId = new Map(options.routes.map((route) => [route.spec.id, route]));
   options.pages?.(app, {
-    guard,
+    guard: createApiGuard({ ...options, authenticate: options.authenticateClient ?? options.authenticate }),
     call: async (operationId, request) => {
       const route = byId.get(operationId);
       if (route === undefined) throw new Error(`there is no operation ${operationId}`);

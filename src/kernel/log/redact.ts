@@ -1,6 +1,7 @@
 /** Secrets and personal data that are recognisable by their form in any log text. */
 const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/pa_live_[0-9A-Za-z]+/g, 'pa_live_[redacted]'],
+  [/pa_(access|refresh|code)_[\w.-]+/g, 'pa_$1_[redacted]'],
   [/\bBearer\s+[^\s"']+/gi, 'Bearer [redacted]'],
   [/\btoken=[^\s&"'<>]+/gi, 'token=[redacted]'],
   [/\bpwr_[0-9A-Za-z]+/g, 'pwr_[redacted]'],

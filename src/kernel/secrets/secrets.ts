@@ -25,6 +25,8 @@ export const hashPurposes = [
   'challenges',
   /** The tokens of forms on the owner's pages. */
   'forms',
+  /** The tokens of connected clients, and the ids of clients that registered themselves. */
+  'oauth',
   /**
    * Fingerprints of requests with an Idempotency-Key. Every transfer needs one, so its hash is half as long and
    * several times faster.

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import { readForms } from '../../kernel/http/parse-form.ts';
 import { type ApprovePageParts, addApprovePages } from './approve-page.ts';
 import { addConfirmPage } from './confirm-page.ts';
+import { addConnectPage, type ConnectPageParts } from './connect-page.ts';
 import { addDevicesPage } from './devices-page.ts';
-import { addFormParser } from './forms.ts';
 import { addCreateKeyPage } from './keys/create-key-page.ts';
 import { addKeyPage } from './keys/key-page.ts';
 import type { KeyPageParts } from './keys/key-parts.ts';
@@ -12,12 +13,12 @@ import { addSecurityPage } from './security-page.ts';
 import { addProblemPages, addSignOut, createShell } from './shell.ts';
 import { addSignInPage, type SignInPageParts } from './sign-in-page.ts';
 
-export type AppPageParts = SignInPageParts & ApprovePageParts & KeyPageParts;
+export type AppPageParts = SignInPageParts & ApprovePageParts & KeyPageParts & Omit<ConnectPageParts, 'publicUrl'>;
 
 /** The owner's own pages, under /app, and signing in and out. */
 export function addAppPages(app: FastifyInstance, parts: AppPageParts): void {
   app.register(async (scope) => {
-    addFormParser(scope);
+    readForms(scope);
     addProblemPages(scope, parts.context);
     addSignInPage(scope, parts);
     addSignOut(scope, parts);
@@ -28,6 +29,7 @@ export function addAppPages(app: FastifyInstance, parts: AppPageParts): void {
     addKeysPage(shell, parts);
     addCreateKeyPage(shell, parts);
     addKeyPage(shell, parts);
+    addConnectPage(shell, parts);
     addDevicesPage(shell, parts);
     addSecurityPage(shell, parts);
   });

@@ -2,9 +2,10 @@ import { listPasskeys } from '../../accounts/second-factor/change-second-factor.
 import { hasSecondFactor, readFactors } from '../../accounts/second-factor/factors.ts';
 import { requestOptions } from '../../accounts/second-factor/passkey.ts';
 import { type GivenProof, type ProofParts, proveOwner } from '../../accounts/sessions/prove-owner.ts';
+import type { Fields } from '../../kernel/http/parse-form.ts';
 import { Problem } from '../../kernel/http/problem.ts';
 import { type Html, html } from '../html.ts';
-import { type Fields, siteOf } from './forms.ts';
+import { siteOf } from './forms.ts';
 import { passkeyForm, passkeyScript } from './passkey-form.ts';
 import type { OwnerPage, Shell, ShellParts, Visit } from './shell.ts';
 import { askedNext, whereTo } from './where-to.ts';

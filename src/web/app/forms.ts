@@ -1,8 +1,8 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Site } from '../../accounts/second-factor/passkey.ts';
-import { refuseUnstorableText } from '../../kernel/http/parse-body.ts';
+import type { Fields } from '../../kernel/http/parse-form.ts';
 import { defineErrors } from '../../kernel/http/problem.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
 import { parseUrl } from '../../kernel/text/parse-url.ts';
@@ -16,22 +16,6 @@ const formErrors = defineErrors({
       'The form did not come from this page, or is too old. Nothing was changed. Open the page again and repeat what you did.',
   },
 });
-
-export type Fields = Readonly<Record<string, string>>;
-
-/** The owner's pages take forms and nothing else; the rest of the service takes JSON. Every field is text that can be stored. */
-export function addFormParser(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, text, done) => {
-    try {
-      const fields = Object.fromEntries(new URLSearchParams(String(text)));
-      for (const value of Object.values(fields)) refuseUnstorableText(value);
-      done(null, fields);
-    } catch (error) {
-      done(error as Error);
-    }
-  });
-}
 
 export interface FormParts {
   readonly secrets: Secrets;

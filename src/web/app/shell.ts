@@ -9,13 +9,14 @@ import {
 } from '../../accounts/sessions/owner-session.ts';
 import type { Database } from '../../kernel/db/database.ts';
 import { refuseUnstorableText } from '../../kernel/http/parse-body.ts';
+import type { Fields } from '../../kernel/http/parse-form.ts';
 import type { Problem } from '../../kernel/http/problem.ts';
 import { addressOf } from '../../kernel/http/request-guards.ts';
 import { toProblem } from '../../kernel/http/send-problem.ts';
 import { formPolicy } from '../content-policy.ts';
 import { type Html, html, type Part } from '../html.ts';
 import { layout, type PageContext, sayingPage, sendPrivate } from '../layout.ts';
-import { type Fields, type FormParts, formField, readCookie, requireOwnForm, setCookie } from './forms.ts';
+import { type FormParts, formField, readCookie, requireOwnForm, setCookie } from './forms.ts';
 import { cameFrom, whereTo } from './where-to.ts';
 
 export interface ShellParts extends FormParts {
@@ -40,6 +41,8 @@ export interface OwnerPage {
   readonly place?: Place;
   readonly body: Html;
   readonly scripts?: readonly string[];
+  /** Another site that its form leads to. */
+  readonly leadsTo?: string;
   /** Another than 200, such as of a form that is shown again with what is wrong. */
   readonly status?: number;
 }
@@ -55,8 +58,13 @@ export interface Visit {
   readonly field: Html;
 }
 
+/** To another site. */
+export interface Leaving {
+  readonly leaveTo: string;
+}
+
 /** A page, or the path of the page to go to instead. */
-type Answer = OwnerPage | string;
+type Answer = OwnerPage | Leaving | string;
 
 interface Needs {
   /** The owner has entered the password within the last five minutes, or is asked for it first. Then nothing was changed. */
@@ -90,7 +98,9 @@ export function createShell(app: FastifyInstance, parts: ShellParts): Shell {
 
   function answer(reply: FastifyReply, visit: Visit, given: Answer): FastifyReply {
     if (typeof given === 'string') return reply.redirect(`${context().base}${given}`, 303);
-    return sendOwn(reply.code(given.status ?? 200), ownerLayout(given, visit, context()));
+    if ('leaveTo' in given) return reply.redirect(given.leaveTo, 303);
+    const page = ownerLayout(given, visit, context());
+    return sendOwn(reply.code(given.status ?? 200), page, formPolicy(given.leadsTo));
   }
 
   function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -183,8 +193,8 @@ export function addProblemPages(app: FastifyInstance, context: () => PageContext
 const frame = { name: 'app', styles: ['forms.css', 'app.css'], plain: true } as const;
 
 /** With `no-referrer`, which all other responses have, browsers leave the Origin out of forms. */
-export function sendOwn(reply: FastifyReply, page: Html): FastifyReply {
-  return sendPrivate(reply.header('Referrer-Policy', 'same-origin'), page, formPolicy);
+export function sendOwn(reply: FastifyReply, page: Html, policy = formPolicy()): FastifyReply {
+  return sendPrivate(reply.header('Referrer-Policy', 'same-origin'), page, policy);
 }
 
 function ownerLayout(

@@ -3,8 +3,14 @@ import { parseUrl } from '../../kernel/text/parse-url.ts';
 
 /** Only to pages of the owner. Anything else, such as another site, leads to the overview. */
 export function whereTo(next: string | undefined): string {
-  return next !== undefined && /^\/(?:app(?:\/[\w-]+)*|approve\/[\w-]+)(?:\?[\w=&-]*)?$/.test(next) ? next : '/app';
+  return next !== undefined && places.some((place) => place.test(next)) ? next : '/app';
 }
+
+const places = [
+  /^\/(?:app(?:\/[\w-]+)*|approve\/[\w-]+)(?:\?[\w=&-]*)?$/,
+  // With what a client asks for.
+  /^\/oauth\/authorize\?[\w.~!$&'()*+,;=:@/?%-]*$/,
+];
 
 /** The page that `?next=` names, as it was asked for. */
 export function askedNext({ url }: FastifyRequest): string | undefined {

@@ -128,6 +128,7 @@ describe('making a key', () => {
       last4: apiKey.slice(-4),
       scopes: ['read', 'pay'],
       parent: await idOf(key),
+      client: null,
       frozen: false,
       createdAt: expect.any(String),
       lastUsedAt: null,

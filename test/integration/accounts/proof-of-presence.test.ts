@@ -5,7 +5,7 @@ import { features } from '../../../src/app/features.ts';
 import type { ListedFeature } from '../../../src/app/listed-feature.ts';
 import type { PageParts } from '../../../src/app/parts.ts';
 import { dailyCaps } from '../../../src/kernel/daily-caps/count-today.ts';
-import { addFormParser } from '../../../src/web/app/forms.ts';
+import { readForms } from '../../../src/kernel/http/parse-form.ts';
 import { addProblemPages, createShell } from '../../../src/web/app/shell.ts';
 import { html } from '../../../src/web/html.ts';
 import type { TestAccount } from '../../support/client.ts';
@@ -20,7 +20,7 @@ const vault: ListedFeature = {
   name: 'vault',
   pages(app: FastifyInstance, parts: PageParts) {
     app.register(async (scope) => {
-      addFormParser(scope);
+      readForms(scope);
       const context = () => ({ base: '', mode: 'sandbox', assetUrl: (name: string) => name }) as const;
       addProblemPages({ setErrorHandler: scope.setErrorHandler.bind(scope), get: () => scope } as never, context);
       const shell = createShell(scope, { ...parts, context });

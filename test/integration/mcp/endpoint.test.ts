@@ -34,7 +34,8 @@ test('needs a key, and says so', async () => {
   for (const authorization of ['', 'Bearer pa_live_nothing', 'Basic eA==']) {
     const reply = await post({ authorization });
     expect(reply.status).toBe(401);
-    expect(reply.headers.get('www-authenticate')).toBe('Bearer');
+    const where = `resource_metadata="${service.url}/.well-known/oauth-protected-resource/mcp"`;
+    expect(reply.headers.get('www-authenticate')).toContain(where);
     expect(await reply.json()).toMatchObject({ code: 'unauthorized' });
   }
 });

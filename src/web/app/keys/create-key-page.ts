@@ -6,13 +6,13 @@ import { makeKey } from '../../../accounts/keys/make-key.ts';
 import type { IssuedKey } from '../../../accounts/keys/shown-key.ts';
 import { requireProvedSession } from '../../../accounts/sessions/owner-session.ts';
 import type { Scope } from '../../../kernel/http/define-route.ts';
+import type { Fields } from '../../../kernel/http/parse-form.ts';
 import { Problem } from '../../../kernel/http/problem.ts';
 import { dateTimeField } from '../../../kernel/http/read-moment.ts';
 import { validate } from '../../../kernel/http/validate.ts';
 import { codeBlock } from '../../code.ts';
 import { type Html, html } from '../../html.ts';
 import { choice, errorSummary, fieldNote, invalid } from '../fields.ts';
-import type { Fields } from '../forms.ts';
 import type { OwnerPage, Shell, Visit } from '../shell.ts';
 import { type KeyPageParts, ownerActor } from './key-parts.ts';
 
@@ -174,7 +174,7 @@ ${fieldNote(faults, 'expires', 'At the end of this day, in UTC.')}
 function options({ key, below }: KeyNode<TreeKey>, chosen: string): Html[] {
   const indent = '\u2003'.repeat(key.path.length - 1);
   return [
-    html`<option value="${key.id}"${key.id === chosen && html` selected`}>${indent}${key.name} …${key.last4}</option>`,
+    html`<option value="${key.id}"${key.id === chosen && html` selected`}>${indent}${key.name} ${key.client ?? `…${key.last4}`}</option>`,
     ...below.flatMap((node) => options(node, chosen)),
   ];
 }

@@ -48,7 +48,7 @@ ${limitsAbove(
   policies.filter(({ place }) => place !== key.place),
   base,
 )}
-<p class="facts">Ends in <code>${key.last4}</code> <span class="dot">·</span> ${keyFacts(key, { idleMs })}</p>
+<p class="facts">${key.client === null ? html`Ends in <code>${key.last4}</code>` : html`Connected client, on ${key.client}`} <span class="dot">·</span> ${keyFacts(key, { idleMs })}</p>
 ${spent.length > 0 && html`<h2>Spent</h2>${budgetList(spent)}`}
 ${policies.map((policy) => {
   const above = budgets.filter(({ place }) => place === policy.place && place !== key.place);
@@ -69,7 +69,7 @@ function limitsAbove(policies: readonly KeyPolicy[], base: string): Html {
     )}`;
 }
 
-function endings({ id, frozen, isFrozenItself, keysBelow }: TreeKey, { field }: Visit, base: string): Html {
+function endings({ id, client, frozen, isFrozenItself, keysBelow }: TreeKey, { field }: Visit, base: string): Html {
   const path = `${base}/app/keys/${id}`;
   const below =
     keysBelow === 0 ? '' : keysBelow === 1 ? ' and the key below it' : ` and the ${keysBelow} keys below it`;
@@ -80,10 +80,10 @@ function endings({ id, frozen, isFrozenItself, keysBelow }: TreeKey, { field }: 
 <form method="post" action="${path}/freeze">${field}<button class="button plain">Freeze</button></form>`;
   return html`<h2>Stop</h2>
 ${freeze}
-<details><summary>Revoke this key for ever</summary>
-<p>This key${below} will never work again. Nothing can undo it. Your money stays.</p>
+<details><summary>${client === null ? 'Revoke this key for ever' : 'Disconnect this client'}</summary>
+<p>This ${client === null ? 'key' : 'connection'}${below} will never work again. Nothing can undo it. Your money stays.</p>
 <form method="post" action="${path}/revoke">${field}
 <label class="choice"><input type="checkbox" name="webhooks"><span>Also delete the webhooks that were created with it</span></label>
-<button class="button danger">Revoke</button></form></details>
+<button class="button danger">${client === null ? 'Revoke' : 'Disconnect'}</button></form></details>
 <p class="hint"><a href="${base}/app/keys/new?parent=${id}">Create a key below this one</a></p>`;
 }

@@ -27,6 +27,11 @@ export function keyFacts(key: TreeKey, idleness: KeyIdleness): Html {
   ]);
 }
 
+/** What tells it from others of its name: the end of its secret, or where its client answers. */
+export function keyMark({ last4, client }: Pick<TreeKey, 'last4' | 'client'>): Html {
+  return client === null ? html`<code>…${last4}</code>` : html`<span class="tag">client on ${client}</span>`;
+}
+
 export function keyTags({ frozen, isFrozenItself, rotatedTo }: TreeKey): Html {
   const frozenTag = isFrozenItself ? 'frozen' : 'frozen by a key above';
   return html`${frozen && html` <span class="tag cold">${frozenTag}</span>`}${rotatedTo !== null && html` <span class="tag">replaced</span>`}`;

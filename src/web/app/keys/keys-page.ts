@@ -4,7 +4,7 @@ import { type KeyPolicy, listPolicies } from '../../../policies/list-policies.ts
 import { type Html, html } from '../../html.ts';
 import type { Shell } from '../shell.ts';
 import type { KeyPageParts } from './key-parts.ts';
-import { budgetList, keyFacts, keyTags, policySentence } from './key-view.ts';
+import { budgetList, keyFacts, keyMark, keyTags, policySentence } from './key-view.ts';
 
 interface Shown extends Pick<KeyPageParts, 'idleMs'> {
   readonly base: string;
@@ -49,7 +49,7 @@ function groupByPlace(budgets: readonly BudgetState[]): Map<string, BudgetState[
 function branch({ key, below }: KeyNode<TreeKey>, shown: Shown): Html {
   const { base, policies, budgets, idleMs } = shown;
   const own = budgets.get(key.place) ?? [];
-  return html`<li><div class="key"><p class="who"><a href="${base}/app/keys/${key.id}">${key.name}</a> <code>…${key.last4}</code>${keyTags(key)}</p>
+  return html`<li><div class="key"><p class="who"><a href="${base}/app/keys/${key.id}">${key.name}</a> ${keyMark(key)}${keyTags(key)}</p>
 <p class="sentence">${policySentence(policies.get(key.place))}</p>
 ${own.length > 0 && budgetList(own)}
 <p class="facts">${keyFacts(key, { idleMs })}</p></div>

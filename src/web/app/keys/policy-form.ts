@@ -1,11 +1,11 @@
 import { GivenAmount } from '../../../kernel/http/amount-field.ts';
+import type { Fields } from '../../../kernel/http/parse-form.ts';
 import { type FieldError, Problem } from '../../../kernel/http/problem.ts';
 import { validate } from '../../../kernel/http/validate.ts';
 import { expandExponent } from '../../../money/amount.ts';
 import { currencies } from '../../../money/catalogue.ts';
 import { type Operation, operations } from '../../../policies/consent.ts';
 import { type Budget, type Policy, policyBody, toPolicy, versionOf } from '../../../policies/policy.ts';
-import type { Fields } from '../forms.ts';
 
 export const limitWindows = ['day', 'week', 'month'] as const;
 

@@ -1,4 +1,5 @@
 import type { TreeKey } from '../../../accounts/keys/key-tree.ts';
+import type { Fields } from '../../../kernel/http/parse-form.ts';
 import { Problem } from '../../../kernel/http/problem.ts';
 import { currencies } from '../../../money/catalogue.ts';
 import { removePolicy, setPolicy } from '../../../policies/change-policy.ts';
@@ -9,7 +10,6 @@ import type { Policy } from '../../../policies/policy.ts';
 import { codeBlock, jsonCode } from '../../code.ts';
 import { type Html, html } from '../../html.ts';
 import { choice, errorSummary, type Faults, fieldNote, invalid } from '../fields.ts';
-import type { Fields } from '../forms.ts';
 import type { OwnerPage, Shell, Visit } from '../shell.ts';
 import { idIn, type KeyPageParts, ownerActor } from './key-parts.ts';
 import {
@@ -85,7 +85,7 @@ export function addPolicyForms(shell: Shell, { db, secrets, changes }: KeyPagePa
 
 const mendable = new Set(['policy_changed', 'invalid_request', 'daily_cap_reached']);
 
-const byField = (faults: readonly PolicyFault[]): Faults =>
+export const byField = (faults: readonly PolicyFault[]): Faults =>
   new Map(faults.map(({ field, message }) => [field ?? '', message]));
 
 interface PolicySection {
@@ -112,7 +112,7 @@ ${codeBlock('Policy', jsonCode({ ...(own.policy.rules && { rules: own.policy.rul
 ${
   session.isProved
     ? html`<form method="post" action="${path}">
-${version}${fieldsOf(form, retry?.faults ?? new Map())}
+${version}${policyFields(form, retry?.faults ?? new Map())}
 <button class="button">Save</button>
 </form>`
     : html`<p class="then"><a class="button" href="${base}/app/confirm?next=/app/keys/${key.id}">Enter your password to change it</a></p>`
@@ -138,7 +138,8 @@ const operationNames: Readonly<Record<Operation, string>> = {
   call: 'Paid calls of APIs',
 };
 
-function fieldsOf(form: PolicyForm, faults: Faults): Html {
+/** The fields of a policy, for any form that sets one. */
+export function policyFields(form: PolicyForm, faults: Faults): Html {
   const { currency, limits, beyond, askAbove, asksNew } = form;
   const amount = (name: string, value: string) =>
     html`<input id="${name}" name="${name}" value="${value}" inputmode="decimal" autocomplete="off" maxlength="40" placeholder="no limit"${invalid(faults, name)}>`;
