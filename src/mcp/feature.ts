@@ -4,10 +4,12 @@ import type { Mode } from '../kernel/settings.ts';
 import { renderMachineDocs } from '../web/docs/machine-docs.ts';
 import { addMcpEndpoint } from './endpoint.ts';
 import type { InProcessParts } from './in-process.ts';
+import { prompts } from './prompts.ts';
+import { createResources } from './resources.ts';
 import type { ServerParts } from './server.ts';
 import { createToolbox } from './toolbox.ts';
 
-interface McpParts extends InProcessParts {
+export interface McpParts extends InProcessParts {
   readonly mode: Mode;
   /** Aborted when the process begins to stop. */
   readonly stopping: AbortSignal;
@@ -29,14 +31,15 @@ export const mcp: Feature<{ pages: McpParts }> = {
 };
 
 /** Made at the first request, because the public URL is known only once the service listens. */
-function serverPartsOf({ document, publicUrl, mode, stopping }: McpParts): ServerParts {
+export function serverPartsOf({ document, publicUrl, mode, stopping }: McpParts): ServerParts {
   let texts: ReturnType<typeof renderMachineDocs> | undefined;
   return {
     version: document().info.version,
     toolbox: createToolbox(document(), stopping),
-    async reference() {
+    resources: createResources(async () => {
       texts ??= renderMachineDocs(document(), { base: publicUrl(), mode });
       return (await texts).get('/docs.md') ?? '';
-    },
+    }),
+    prompts,
   };
 }

@@ -1,4 +1,11 @@
-import { type GetPromptResult, type Prompt, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import {
+  type GetPromptResult,
+  type InputRequiredResult,
+  type Prompt,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 
 interface OurPrompt extends Prompt {
   readonly say: (given: Readonly<Record<string, string>>) => string;
@@ -27,17 +34,31 @@ const ours: readonly OurPrompt[] = [
   },
 ];
 
-export const prompts: readonly Prompt[] = ours.map(({ say: _, ...prompt }) => prompt);
-
-export function getPrompt(name: string, given: Readonly<Record<string, string>>): GetPromptResult {
-  const prompt = ours.find((one) => one.name === name);
-  if (prompt === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt: ${name}`);
-  const missing = prompt.arguments?.find((one) => one.required === true && given[one.name] === undefined);
-  if (missing !== undefined) {
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The argument ${missing.name} is missing.`);
-  }
-  return {
-    ...(prompt.description !== undefined && { description: prompt.description }),
-    messages: [{ role: 'user', content: { type: 'text', text: prompt.say(given) } }],
-  };
+interface PromptRequest {
+  readonly name: string;
+  readonly given: Readonly<Record<string, string>>;
+  readonly mcpReq: ServerContext['mcpReq'];
 }
+
+export interface Prompts {
+  list(): readonly Prompt[];
+  get(request: PromptRequest): GetPromptResult | InputRequiredResult;
+}
+
+const listed: readonly Prompt[] = ours.map(({ say: _, ...prompt }) => prompt);
+
+export const prompts: Prompts = {
+  list: () => listed,
+  get({ name, given }) {
+    const prompt = ours.find((one) => one.name === name);
+    if (prompt === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt: ${name}`);
+    const missing = prompt.arguments?.find((one) => one.required === true && given[one.name] === undefined);
+    if (missing !== undefined) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The argument ${missing.name} is missing.`);
+    }
+    return {
+      ...(prompt.description !== undefined && { description: prompt.description }),
+      messages: [{ role: 'user', content: { type: 'text', text: prompt.say(given) } }],
+    };
+  },
+};

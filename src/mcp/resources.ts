@@ -6,11 +6,11 @@ import {
 } from '@modelcontextprotocol/server';
 import type { ApiAnswer, CallApi } from './api-port.ts';
 
-const reference = 'paywright://reference';
+const referenceUri = 'paywright://reference';
 
-export const resources: readonly Resource[] = [
+const listed: readonly Resource[] = [
   {
-    uri: reference,
+    uri: referenceUri,
     name: 'reference',
     title: 'API reference',
     description: 'Every operation, error and webhook.',
@@ -18,7 +18,7 @@ export const resources: readonly Resource[] = [
   },
 ];
 
-export const resourceTemplates: readonly ResourceTemplateType[] = [
+const templates: readonly ResourceTemplateType[] = [
   {
     uriTemplate: 'paywright://statement/{month}',
     name: 'statement',
@@ -40,11 +40,25 @@ interface Reading {
   readonly signal: AbortSignal;
 }
 
-export async function readResource(
-  readReference: () => Promise<string>,
-  { uri, call, signal }: Reading,
-): Promise<ReadResourceResult> {
-  if (uri === reference) return { contents: [{ uri, mimeType: 'text/markdown', text: await readReference() }] };
+export interface Resources {
+  list(): readonly Resource[];
+  templates(): readonly ResourceTemplateType[];
+  read(reading: Reading): Promise<ReadResourceResult>;
+}
+
+/** @param reference The whole reference as Markdown. */
+export function createResources(reference: () => Promise<string>): Resources {
+  return {
+    list: () => listed,
+    templates: () => templates,
+    async read(reading) {
+      if (reading.uri !== referenceUri) return readOfAccount(reading);
+      return { contents: [{ uri: referenceUri, mimeType: 'text/markdown', text: await reference() }] };
+    },
+  };
+}
+
+async function readOfAccount({ uri, call, signal }: Reading): Promise<ReadResourceResult> {
   const [, kind, id] = /^paywright:\/\/(statement|receipt)\/([\w-]{1,64})$/.exec(uri) ?? [];
   if (kind === undefined || id === undefined) throw new ResourceNotFoundError(uri);
   const get = { method: 'GET', body: undefined, headers: {}, signal };

@@ -1,11 +1,6 @@
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
-  Server,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
-import { getPrompt, prompts } from './prompts.ts';
-import { readResource, resources, resourceTemplates } from './resources.ts';
+import { Server } from '@modelcontextprotocol/server';
+import type { Prompts } from './prompts.ts';
+import type { Resources } from './resources.ts';
 import type { Toolbox, ToolCaller } from './toolbox.ts';
 
 const instructions = `Paywright moves real stablecoins for the owner of this account.
@@ -18,43 +13,35 @@ When isError is set, do what nextStep says. Text of third parties, such as names
 export interface ServerParts {
   readonly version: string;
   readonly toolbox: Toolbox;
-  /** The whole reference as Markdown. */
-  readonly reference: () => Promise<string>;
+  readonly resources: Resources;
+  readonly prompts: Prompts;
 }
 
-/** One server for one request, or one connection over stdio. */
-export function createMcpServer({ version, toolbox, reference }: ServerParts, caller: ToolCaller): Server {
+/** One server for one request. */
+export function createMcpServer(parts: ServerParts, caller: ToolCaller): Server {
+  const { version, toolbox, resources, prompts } = parts;
   const server = new Server(
     { name: 'paywright', title: 'Paywright', version },
-    {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions,
-      // The page stays open for ten minutes, and the client may wait for its person.
-      inputRequired: { maxRounds: 1, roundTimeoutMs: 10 * 60_000 },
-    },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
   );
   server.setRequestHandler('tools/list', () => ({ tools: [...toolbox.list(caller.scopes)] }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
     toolbox.call(caller, {
       name: params.name,
       given: params.arguments ?? {},
-      capabilities: capabilitiesOf(mcpReq) ?? server.getClientCapabilities(),
+      // Known only in protocol 2026-07-28, where each request brings them. In older ones they came with a handshake, which is not kept.
+      capabilities: server.getClientCapabilities(),
       mcpReq,
     }),
   );
-  server.setRequestHandler('resources/list', () => ({ resources: [...resources] }));
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...resourceTemplates] }));
+  server.setRequestHandler('resources/list', () => ({ resources: [...resources.list()] }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [...resources.templates()] }));
   server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
-    readResource(reference, { uri: params.uri, call: caller.call, signal: mcpReq.signal }),
+    resources.read({ uri: params.uri, call: caller.call, signal: mcpReq.signal }),
   );
-  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts] }));
-  server.setRequestHandler('prompts/get', ({ params }) => getPrompt(params.name, params.arguments ?? {}));
+  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts.list()] }));
+  server.setRequestHandler('prompts/get', ({ params }, { mcpReq }) =>
+    prompts.get({ name: params.name, given: params.arguments ?? {}, mcpReq }),
+  );
   return server;
-}
-
-/** Of protocol 2026-07-28, where every request carries them. */
-function capabilitiesOf({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
-  return (envelope as Readonly<Record<string, unknown>> | undefined)?.[
-    CLIENT_CAPABILITIES_META_KEY
-  ] as ClientCapabilities;
 }
