@@ -11,7 +11,7 @@ const neverSchemes = new Set(
 
 const longest = 500;
 
-export function isLoopback({ protocol, hostname }: URL): boolean {
+function isLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopbackHosts.has(hostname);
 }
 
