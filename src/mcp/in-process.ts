@@ -14,7 +14,7 @@ export interface InProcessParts {
 
 /** Calls operations for the caller of a request, which was authenticated and counted already. */
 export function callInProcess({ api, publicUrl, logger }: InProcessParts, request: FastifyRequest): CallApi {
-  return async ({ operationId, method, path, params, query, body, headers, signal: _ }) => {
+  return async ({ operationId, method, path, params, query, body, headers, signal }) => {
     const id = newId('req');
     const search = new URLSearchParams(query).toString();
     const target = `/api${path.replace(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(params[name] ?? ''))}`;
@@ -34,6 +34,7 @@ export function callInProcess({ api, publicUrl, logger }: InProcessParts, reques
         caller: request.caller,
         ip: request.ip,
         socket: request.socket,
+        gone: signal,
       })) as { readonly status: number; readonly body: Readonly<Record<string, unknown>> };
     } catch (error) {
       const problem = toProblem(error);

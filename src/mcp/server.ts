@@ -1,9 +1,4 @@
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
-  Server,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import { Server } from '@modelcontextprotocol/server';
 import type { Prompts } from './prompts.ts';
 import type { Resources } from './resources.ts';
 import type { Toolbox, ToolCaller } from './toolbox.ts';
@@ -22,24 +17,20 @@ export interface ServerParts {
   readonly prompts: Prompts;
 }
 
-/** One server for one request, or one connection over stdio. */
+/** One server for one request. */
 export function createMcpServer(parts: ServerParts, caller: ToolCaller): Server {
   const { version, toolbox, resources, prompts } = parts;
   const server = new Server(
     { name: 'paywright', title: 'Paywright', version },
-    {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions,
-      // The page stays open for ten minutes, and the client may wait for its person.
-      inputRequired: { maxRounds: 1, roundTimeoutMs: 10 * 60_000 },
-    },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
   );
   server.setRequestHandler('tools/list', () => ({ tools: [...toolbox.list(caller.scopes)] }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
     toolbox.call(caller, {
       name: params.name,
       given: params.arguments ?? {},
-      capabilities: capabilitiesOf(mcpReq) ?? server.getClientCapabilities(),
+      // Known only in protocol 2026-07-28, where each request brings them. In older ones they came with a handshake, which is not kept.
+      capabilities: server.getClientCapabilities(),
       mcpReq,
     }),
   );
@@ -53,11 +44,4 @@ export function createMcpServer(parts: ServerParts, caller: ToolCaller): Server 
     prompts.get({ name: params.name, given: params.arguments ?? {}, mcpReq }),
   );
   return server;
-}
-
-/** Of protocol 2026-07-28, where every request carries them. */
-function capabilitiesOf({ envelope }: ServerContext['mcpReq']): ClientCapabilities | undefined {
-  return (envelope as Readonly<Record<string, unknown>> | undefined)?.[
-    CLIENT_CAPABILITIES_META_KEY
-  ] as ClientCapabilities;
 }

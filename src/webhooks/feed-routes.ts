@@ -113,12 +113,12 @@ function eventsRoute({ db, wakes, stopping }: FeedParts): Route {
       },
       errors: [webhookErrors.events_gone],
     },
-    async ({ caller: { accountId, keyId }, query: { after, limit, wait: seconds } }) => {
+    async ({ caller: { accountId, keyId }, query: { after, limit, wait: seconds }, gone }) => {
       const read = () => readFeed(db, { accountId, keyId, after, most: limit + 1 });
       await noteReading(db, accountId);
       let found = await read();
       if (seconds > 0 && found.length === 0) {
-        const waiting = { topic: topicOf(accountId), accountId, ms: seconds * 1_000 };
+        const waiting = { topic: topicOf(accountId), accountId, ms: seconds * 1_000, gone };
         await wait(waiting, async () => (await read()).length > 0);
         found = await read();
       }

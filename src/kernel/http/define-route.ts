@@ -80,6 +80,8 @@ export interface RouteRequest<A extends Auth, Body, Query, Params> {
   readonly ip: string;
   /** The raw request, for routes that verify a signature over it. */
   readonly received: ReceivedRequest;
+  /** Aborted when the client has hung up, for a handler that waits. */
+  readonly gone: AbortSignal;
   /** Takes the header's name in lower case. */
   header(name: string): string | undefined;
   /** Only for routes with `countsThemselves`. */

@@ -21,20 +21,22 @@ interface Waiting {
   readonly topic: string;
   readonly accountId: bigint;
   readonly ms: number;
+  /** Aborted when the client has hung up. */
+  readonly gone: AbortSignal;
 }
 
 /** Waits until something is there for a request, or until the request's time is over. */
 export type LongPoll = (waiting: Waiting, isThere: () => Promise<boolean>) => Promise<void>;
 
-/** A stopping service answers at once. */
+/** A stopping service answers at once. A client that hangs up gives its place back. */
 export function createLongPoll(wakes: Wakes, stopping: AbortSignal): LongPoll {
   const places = createPlaces({ what: 'waiting requests', inAll: mostWaiting, shares: { account: mostOfAccount } });
-  return async ({ topic, accountId, ms }, isThere) => {
+  return async ({ topic, accountId, ms, gone }, isThere) => {
     const holder = { account: String(accountId) };
     if (ms <= 0 || stopping.aborted || !places.hasRoom(holder)) return;
     const place = places.enter(holder);
     try {
-      await untilThere({ wakes, stopping }, { topic, ms }, isThere);
+      await untilThere({ wakes, ends: [stopping, gone] }, { topic, ms }, isThere);
     } finally {
       place.leave();
     }
@@ -43,7 +45,7 @@ export function createLongPoll(wakes: Wakes, stopping: AbortSignal): LongPoll {
 
 /** Listens first and looks then, so that what comes between the two is not missed. */
 async function untilThere(
-  { wakes, stopping }: { readonly wakes: Wakes; readonly stopping: AbortSignal },
+  { wakes, ends }: { readonly wakes: Wakes; readonly ends: readonly AbortSignal[] },
   { topic, ms }: Pick<Waiting, 'topic' | 'ms'>,
   isThere: () => Promise<boolean>,
 ): Promise<void> {
@@ -52,14 +54,14 @@ async function untilThere(
     wake = resolve;
   });
   const off = wakes.on(topic, wake);
-  stopping.addEventListener('abort', wake);
+  for (const end of ends) end.addEventListener('abort', wake);
   // While notifications do not arrive, the answer comes when the time is over.
   const timer = setTimeout(wake, ms);
   try {
-    if (!(await isThere())) await woken;
+    if (!(await isThere()) && !ends.some(({ aborted }) => aborted)) await woken;
   } finally {
     clearTimeout(timer);
-    stopping.removeEventListener('abort', wake);
+    for (const end of ends) end.removeEventListener('abort', wake);
     off();
   }
 }

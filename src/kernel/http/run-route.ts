@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { withPresentCaller } from './caller-changed.ts';
 import { checkedJson } from './checked-json.ts';
+import { whenHungUp } from './client-gone.ts';
 import type {
   AnyLongAnswer,
   Auth,
@@ -49,7 +50,7 @@ export interface RunParts {
 export type IncomingRequest = Pick<
   FastifyRequest,
   'id' | 'method' | 'url' | 'originalUrl' | 'headers' | 'params' | 'body' | 'bytes' | 'caller' | 'ip' | 'socket'
->;
+> & { readonly gone?: AbortSignal };
 
 /** What a handler gets. Every request makes one, so what few handlers read is made only when it is read. */
 class HandledRequest
@@ -88,6 +89,10 @@ class HandledRequest
   get received(): ReceivedRequest {
     const { method, originalUrl, headers, bytes } = this.#request;
     return { method, target: originalUrl, headers, body: bytes ?? new Uint8Array() };
+  }
+
+  get gone(): AbortSignal {
+    return this.#request.gone ?? whenHungUp(this.#request.socket);
   }
 
   /** A function of its own, because handlers take it apart from the request. */

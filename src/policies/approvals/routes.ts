@@ -191,12 +191,13 @@ function getApproval(parts: ApprovalParts): Route {
       final: ['executed', 'denied', 'expired', 'cancelled', 'failed'],
       errors: [approvalErrors.approval_not_found],
     },
-    async ({ caller, params: { id }, query: { wait: seconds } }) => {
+    async ({ caller, params: { id }, query: { wait: seconds }, gone }) => {
       const find = () => findVisible(db, secrets, caller, id);
       let approval = await find();
       if (seconds > 0 && !isTerminal(approval)) {
         const ms = Math.min(seconds * 1_000, approval.expiresAt.getTime() - Date.now());
-        await wait({ topic: topicOf(id), accountId: caller.accountId, ms }, async () => isTerminal(await find()));
+        const waiting = { topic: topicOf(id), accountId: caller.accountId, ms, gone };
+        await wait(waiting, async () => isTerminal(await find()));
         approval = await find();
       }
       const result = approval.status === 'executed' ? await findResult(parts, approval) : null;

@@ -1,14 +1,13 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { agentOf, eras, type McpAgent } from '../../support/agents.ts';
-import type { Client as ApiClient, TestAccount } from '../../support/client.ts';
+import { type Elicitation, eras } from '../../support/agents.ts';
+import type { Client, TestAccount } from '../../support/client.ts';
 import { createKey, type TestKey } from '../../support/key-tree.ts';
 import { openOwnerBrowser } from '../../support/owner.ts';
 import { useService } from '../../support/service.ts';
 
 const service = useService();
 
-let client: ApiClient;
+let client: Client;
 let owner: TestAccount;
 let grace: TestAccount;
 let key: TestKey;
@@ -62,19 +61,12 @@ describe.each(Object.entries(eras))('a client of protocol %s that can show no pa
 });
 
 /** A client of protocol 2026-07-28 that says it can show pages, and answers for its person. */
-async function withPages(answer: () => Promise<{ action: 'accept' | 'decline' | 'cancel' }>): Promise<McpAgent> {
-  const mcp = new Client(
-    { name: 'eager', version: '1' },
-    {
-      capabilities: { elicitation: { url: {}, form: {} } },
-      versionNegotiation: { mode: { pin: '2026-07-28' } },
-    },
-  );
-  mcp.setRequestHandler('elicitation/create', answer);
-  const headers = { Authorization: `Bearer ${key.apiKey}` };
-  await mcp.connect(new StreamableHTTPClientTransport(new URL('/mcp', service.url), { requestInit: { headers } }));
-  return agentOf(mcp);
-}
+const withPages = (answer: Elicitation['answer']) =>
+  eras['2026-07-28']({
+    url: service.url,
+    key: key.apiKey,
+    elicitation: { capabilities: { url: {}, form: {} }, answer },
+  });
 
 describe('a client that answers for its person', () => {
   test.each(['accept', 'decline', 'cancel'] as const)('with "%s" moves no money', async (action) => {
