@@ -8,6 +8,9 @@ import type { Feature } from '../../../src/kernel/feature.ts';
 import { addMcpEndpoint } from '../../../src/mcp/endpoint.ts';
 import { type McpParts, serverPartsOf } from '../../../src/mcp/feature.ts';
 import type { ServerParts } from '../../../src/mcp/server.ts';
+import type { TestAccount } from '../../support/client.ts';
+import { connect, handClient } from '../../support/oauth.ts';
+import { openOwnerBrowser } from '../../support/owner.ts';
 import { freePort } from '../../support/process.ts';
 import { type Service, startService, useStartedDatabase } from '../../support/service.ts';
 import { type KeyProxy, startKeyProxy } from './conformance/add-key.ts';
@@ -43,6 +46,8 @@ const runs = [
   },
 ];
 
+const authorization = { suite: '0.2.0-alpha.12, authorization server', count: 2, file: '2026-07-28.yaml' };
+
 const database = useStartedDatabase();
 let service: Service;
 let proxy: KeyProxy;
@@ -70,9 +75,11 @@ beforeAll(async () => {
     env: { PORT: String(port), PUBLIC_URL: proxy.url },
     features: features.map((feature): ListedFeature => (feature.name === mcp.name ? mcp : feature)),
   });
-  proxy.key = (await service.client.register()).key;
+  const owner = await service.client.register();
+  ran.set(authorization.suite, await runForAuthorization(owner));
+  proxy.key = owner.key;
   for (const { suite, program, args } of runs) {
-    ran.set(suite, await runSuite(program, ['server', '--url', `${proxy.url}/mcp`, ...args]));
+    ran.set(suite, await runSuite({ program, args: ['server', '--url', `${proxy.url}/mcp`, ...args] }));
   }
 });
 afterAll(async () => {
@@ -80,12 +87,27 @@ afterAll(async () => {
   await proxy?.close();
 });
 
+/** A client of the suite connects to the account of the owner. */
+async function runForAuthorization(owner: TestAccount): Promise<SuiteRun> {
+  const port = String(await freePort());
+  const client = handClient(proxy.url, { redirectUri: `http://127.0.0.1:${port}/callback` });
+  const { body } = await client.register();
+  const browser = openOwnerBrowser(proxy.url);
+  await browser.signIn(owner);
+  const of = ['--url', proxy.url, '--client-id', body.client_id, '--resource', `${proxy.url}/mcp`, '--port', port];
+  return runSuite({
+    program: newer,
+    args: ['authorization', ...of],
+    open: async (url) => fetch(await connect(browser, new URL(url).searchParams.toString())),
+  });
+}
+
 const runOf = (suite: string): SuiteRun => ran.get(suite) ?? { output: 'It did not run.', scenarios: new Map() };
 const expectationsIn = (file: string) =>
   readExpectations(fileURLToPath(new URL(`conformance/${file}`, import.meta.url)));
 
-describe.each(runs)('the conformance suite $suite', ({ suite, count, file }) => {
-  test('runs every scenario that it has for servers', () => {
+describe.each([...runs, authorization])('the conformance suite $suite', ({ suite, count, file }) => {
+  test('runs every scenario that it has', () => {
     const { output, scenarios } = runOf(suite);
     expect(scenarios.size, output).toBe(count);
   });
