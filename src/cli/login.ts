@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
+import { askInBrowser } from './browser-login.ts';
 import { readPrivate, writePrivate } from './files.ts';
 import { usage } from './outcome.ts';
 import { connect, type Login, loginFile, serviceUrl, usualUrl } from './session.ts';
@@ -9,20 +10,25 @@ import type { Tools } from './tools.ts';
 
 interface LoginOptions {
   readonly url?: string;
-  readonly keyFile?: string;
+  readonly keyFile?: string | undefined;
+  /** Undefined where the person did not say. */
+  readonly browser?: boolean | undefined;
 }
 
-export function addLoginCommands(program: Command, { env, warn, print }: Tools): void {
+export function addLoginCommands(program: Command, tools: Tools): void {
+  const { env, warn, print } = tools;
   program
     .command('login')
-    .description('sign in with an API key, and remember it on this machine')
+    .description('sign in, and remember the key on this machine')
     .option('--url <url>', `the service; by default PAYWRIGHT_URL or ${usualUrl}`)
-    .option('--key-file <file>', 'read the API key from a file; without it, from the terminal or standard input')
-    .addHelpText('after', '\nThe API key is never an argument, because other users of the machine can see those.')
-    .action(async ({ url: given, keyFile }: LoginOptions) => {
+    .option('--key-file <file>', 'read an API key from a file')
+    .option('--browser', 'connect this machine on the website; the default at a terminal')
+    .option('--no-browser', 'type an API key instead, such as on a machine without a browser')
+    .addHelpText('after', about)
+    .action(async ({ url: given, keyFile, browser }: LoginOptions) => {
       const url = serviceUrl(given || env['PAYWRIGHT_URL'] || usualUrl);
       if (isExposed(url)) warn(`${url} is not encrypted: others on the network can read your API key.`);
-      const apiKey = (keyFile === undefined ? await askKey() : readFileSync(keyFile, 'utf8')).trim();
+      const apiKey = (await readKey(url, { keyFile, browser }, tools)).trim();
       if (!/^pa_live_[\x21-\x7e]+$/.test(apiKey)) throw usage('That is not an API key: it begins with pa_live_.');
       const { handle, name } = await connect(url, apiKey).accounts.get();
       const file = loginFile(env);
@@ -44,6 +50,15 @@ export function addLoginCommands(program: Command, { env, warn, print }: Tools):
           : `Signed out of ${stored.url}. The key stays valid until you revoke it.`,
       );
     });
+}
+
+const about = `
+At a terminal it opens the browser: sign in there, and say what this machine may do and spend. Without a terminal it reads an API key from
+standard input. The API key is never an argument, because other users of the machine can see those.`;
+
+async function readKey(url: string, { keyFile, browser }: LoginOptions, tools: Tools): Promise<string> {
+  if (keyFile !== undefined) return readFileSync(keyFile, 'utf8');
+  return (browser ?? process.stdin.isTTY) ? askInBrowser(url, tools) : askKey();
 }
 
 function isExposed(url: string): boolean {

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { useCli } from '../support/cli.ts';
+import { asShown, connect } from '../support/oauth.ts';
+import { openOwnerBrowser } from '../support/owner.ts';
 import { useService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -69,6 +71,48 @@ describe('login', () => {
     expect((await cli.run(['login', '--url', service.url], { stdin: 'password' })).code).toBe(2);
     expect(JSON.parse(readFileSync(loginFile(), 'utf8')).apiKey).toBe(key);
     await cli.run(['logout']);
+  });
+});
+
+describe('login in the browser', () => {
+  /** Starts the command, and returns where it sends the browser. */
+  async function begin() {
+    const started = cli.beginCommand(['login', '--browser', '--url', service.url], { BROWSER: 'true' });
+    const query = await until('the address', async () => /\/oauth\/authorize\?(\S+)\n/.exec(started.texts.stderr)?.[1]);
+    return { ...started, query };
+  }
+
+  it('gets a key with what the owner has chosen', async () => {
+    const owner = await service.client.register();
+    const browser = openOwnerBrowser(service.url);
+    await browser.signIn(owner);
+    const { query, ended, texts } = await begin();
+    const answer = await connect(browser, query, { ...asShown, 'scope-withdraw': 'on' });
+    const forged = new URL(answer);
+    forged.searchParams.set('state', 'another');
+    expect((await fetch(forged)).status).toBe(404);
+    expect(await (await fetch(answer)).text()).toContain('You can close this window');
+    expect([await ended, texts.stdout]).toEqual([0, expect.stringContaining(owner.handle)]);
+    const { apiKey } = JSON.parse(readFileSync(loginFile(), 'utf8'));
+    const { body } = await service.client.get('/account/keys', apiKey);
+    expect(body.keys[0]).toMatchObject({
+      name: 'The paywright command',
+      client: null,
+      last4: apiKey.slice(-4),
+      scopes: ['read', 'pay', 'withdraw'],
+      current: true,
+    });
+    expect((await cli.run(['balance'])).code).toBe(0);
+    await cli.run(['logout']);
+  });
+
+  it('ends when the owner says no', async () => {
+    const owner = await service.client.register();
+    const browser = openOwnerBrowser(service.url);
+    await browser.signIn(owner);
+    const { query, ended, texts } = await begin();
+    expect((await fetch(await connect(browser, query, { decision: 'cancel' }))).status).toBe(200);
+    expect([await ended, texts.stderr]).toEqual([4, expect.stringContaining('The owner said no.')]);
   });
 });
 

@@ -87,15 +87,15 @@ export async function connect(
 }
 
 /** The official client's storage, and a browser in place of the person's. */
-export function memoryProvider(open: (authorization: URL) => Promise<void>) {
+export function memoryProvider(open: (authorization: URL) => Promise<void>, redirectUri = callback) {
   // biome-ignore lint/suspicious/noExplicitAny: the official clients have types of their own for the same data
   const kept: { information?: any; tokens?: any; discovery?: any; verifier?: string } = {};
   const provider = {
     kept,
-    redirectUrl: callback,
+    redirectUrl: redirectUri,
     clientMetadata: {
       client_name: 'Official client',
-      redirect_uris: [callback],
+      redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',

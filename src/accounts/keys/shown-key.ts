@@ -36,7 +36,7 @@ export const key = z.object({
   last4: z.string().meta({ description: 'Its last four characters. Empty for a connected client.' }),
   client: z.string().nullable().meta({
     description:
-      'For a client that you have connected over OAuth, where it answers: a host, or `this computer`. It holds the key by tokens, so the key has no secret. Null for all other keys.',
+      'For a client that you have connected over OAuth, where it answers: a host, or `this device`. It holds the key by tokens, so the key has no secret. Null for all other keys.',
   }),
   scopes: z.array(scope).meta({
     description:

@@ -73,7 +73,7 @@ function registeredClient(id: string, [name, ...uris]: readonly (string | null)[
 }
 
 /** `paywright login`. */
-export const ownCommand: Client = {
+const ownCommand: Client = {
   id: 'paywright',
   name: 'The paywright command',
   redirectUris: ['http://127.0.0.1/callback'],

@@ -11,7 +11,7 @@ const neverSchemes = new Set(
 
 const longest = 500;
 
-export function isLoopback({ protocol, hostname }: URL): boolean {
+function isLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopbackHosts.has(hostname);
 }
 
@@ -45,6 +45,6 @@ function isSameButPort(registered: string, given: string): boolean {
 /** For a person: the host, or the app that a scheme opens. */
 export function describeRedirect(text: string): string {
   const url = new URL(text);
-  if (isLoopback(url)) return 'this computer';
+  if (isLoopback(url)) return 'this device';
   return url.protocol === 'https:' ? url.host : `the app for ${url.protocol}`;
 }

@@ -196,8 +196,7 @@ ${scopes.map((scope) =>
   }),
 )}
 ${fieldNote(faults, 'scopes')}</fieldset>
-<h2>What it may spend</h2>
-<fieldset><legend>Limits</legend>
+<fieldset><legend>What it may spend</legend>
 ${choice({ type: 'radio', name: 'limits', value: 'within', isChosen: entered.limits !== 'none', label: 'Within the limits below' })}
 ${choice({ type: 'radio', name: 'limits', value: 'none', isChosen: entered.limits === 'none', label: 'No limits', note: 'Everything in your account.' })}
 </fieldset>

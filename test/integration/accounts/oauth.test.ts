@@ -96,11 +96,11 @@ describe('connecting a client', () => {
     expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: 'read pay' });
     const key = await connectedKey();
     const id = key?.id;
-    expect(key).toMatchObject({ name: 'Test agent', client: 'this computer', last4: '', scopes: ['read', 'pay'] });
+    expect(key).toMatchObject({ name: 'Test agent', client: 'this device', last4: '', scopes: ['read', 'pay'] });
     const page = await browser.get(`/app/keys/${id}`);
     expect(page.text).toMatch(/10 USDC a day/i);
     expect(page.text).toContain('Disconnect');
-    expect((await browser.get('/app/keys')).text).toContain('client on this computer');
+    expect((await browser.get('/app/keys')).text).toContain('client on this device');
     expect((await mcp(access)).status).toBe(200);
     const rotated = await service.client.post(`/account/keys/${id}/rotate`, undefined, owner.key);
     expect(rotated).toMatchObject({ status: 409, body: { code: 'key_has_no_secret' } });

@@ -1176,7 +1176,7 @@ export type ListKeysResult = {
     readonly name: string;
     /** Its last four characters. Empty for a connected client. */
     readonly last4: string;
-    /** For a client that you have connected over OAuth, where it answers: a host, or `this computer`. It holds the key by tokens, so the key has no secret. Null for all other keys. */
+    /** For a client that you have connected over OAuth, where it answers: a host, or `this device`. It holds the key by tokens, so the key has no secret. Null for all other keys. */
     readonly client: string | null;
     /** What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks. */
     readonly scopes: readonly ('read' | 'pay' | 'withdraw' | 'manage')[];
@@ -1218,7 +1218,7 @@ export type CreateKeyResult = {
   readonly name: string;
   /** Its last four characters. Empty for a connected client. */
   readonly last4: string;
-  /** For a client that you have connected over OAuth, where it answers: a host, or `this computer`. It holds the key by tokens, so the key has no secret. Null for all other keys. */
+  /** For a client that you have connected over OAuth, where it answers: a host, or `this device`. It holds the key by tokens, so the key has no secret. Null for all other keys. */
   readonly client: string | null;
   /** What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks. */
   readonly scopes: readonly ('read' | 'pay' | 'withdraw' | 'manage')[];
@@ -1252,7 +1252,7 @@ export type RotateKeyResult = {
   readonly name: string;
   /** Its last four characters. Empty for a connected client. */
   readonly last4: string;
-  /** For a client that you have connected over OAuth, where it answers: a host, or `this computer`. It holds the key by tokens, so the key has no secret. Null for all other keys. */
+  /** For a client that you have connected over OAuth, where it answers: a host, or `this device`. It holds the key by tokens, so the key has no secret. Null for all other keys. */
   readonly client: string | null;
   /** What the key may do. `read`: read data. `pay`: make payments from the balance. `withdraw`: send money to external addresses. `manage`: change the account, its keys and webhooks. */
   readonly scopes: readonly ('read' | 'pay' | 'withdraw' | 'manage')[];
