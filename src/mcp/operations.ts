@@ -89,8 +89,9 @@ function toolOf(spec: OpenApiOperation, tool: Tool): Omit<ToolOperation, keyof O
   };
 }
 
-function describe({ summary, description }: OpenApiOperation): string {
-  return shortly(description ?? `${summary}.`, 60);
+/** First what it does, in the words of the summary: many clients show a model neither the title nor the hints. */
+function describe({ summary, description = '' }: OpenApiOperation): string {
+  return shortly(`${summary}. ${description}`.trim(), 110);
 }
 
 function bodyOf(requestBody: Json | undefined): ObjectSchema | undefined {
