@@ -161,6 +161,16 @@ export function createApiGuard({ config, authenticate, limiter }: DoorOptions): 
   };
 }
 
+/** For a request that asks for several things at once. */
+export async function countAgain({ config, limiter }: DoorOptions, request: FastifyRequest): Promise<void> {
+  if (request.caller === undefined) return;
+  const counted = await countRequest(
+    limiter,
+    limitsOfCaller(config.rateLimits, request.caller, () => addressOf(request)),
+  );
+  if (counted !== undefined) applyDecision(request, counted);
+}
+
 /** A request whose key is looked up. */
 class Visit implements KeyLookup {
   readonly request: FastifyRequest;

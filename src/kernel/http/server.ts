@@ -22,6 +22,7 @@ import type { Counted } from './rate-limits.ts';
 import {
   type Authenticate,
   addressOf,
+  countAgain,
   countFailedRequest,
   countInRoute,
   createApiGuard,
@@ -96,6 +97,8 @@ export interface ServerOptions {
 export interface ApiAccess {
   /** The onRequest hook that finds the caller and counts the request, for a route with `countsAsApi`. */
   readonly guard: onRequestHookHandler;
+  /** Counts another request of the caller, or refuses it. */
+  readonly count: (request: FastifyRequest) => Promise<void>;
   /** Runs an operation of the API. It is not counted again. */
   readonly call: (operationId: string, request: IncomingRequest) => Promise<CalledRoute>;
 }
@@ -194,6 +197,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const byId = new Map(options.routes.map((route) => [route.spec.id, route]));
   options.pages?.(app, {
     guard: createApiGuard({ ...options, authenticate: options.authenticateClient ?? options.authenticate }),
+    count: (request) => countAgain(options, request),
     call: async (operationId, request) => {
       const route = byId.get(operationId);
       if (route === undefined) throw new Error(`there is no operation ${operationId}`);

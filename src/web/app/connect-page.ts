@@ -34,7 +34,7 @@ export function addConnectPage(shell: Shell, parts: ConnectPageParts): void {
   shell.page(
     paths.authorize,
     async (visit) => {
-      const query = visit.request.url.split('?')[1] ?? '';
+      const query = queryOf(visit.request.url);
       return withRequest(query, async (request) => show(visit, { query, request, entered: startOf(parts) }));
     },
     { proof: true },
@@ -90,6 +90,12 @@ export function addConnectPage(shell: Shell, parts: ConnectPageParts): void {
       return code;
     });
   }
+}
+
+/** Clients may leave further question marks in it as they are. */
+function queryOf(url: string): string {
+  const start = url.indexOf('?');
+  return start === -1 ? '' : url.slice(start + 1);
 }
 
 interface Entered {
