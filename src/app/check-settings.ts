@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { readDatabaseUrl } from '../kernel/db/several-hosts.ts';
 import type { Given } from '../kernel/settings.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type ChainFacts, type ChainId, chainIds, chains } from '../money/catalogue.ts';
@@ -11,7 +12,7 @@ export function suspiciousSettings(given: Given, variables: z.ZodRawShape): read
 /** A certificate or a file of passwords protects a database as well as a password does. */
 function withoutPassword(given: Given): string[] {
   return ['DATABASE_URL', 'MIGRATION_DATABASE_URL'].flatMap((name) => {
-    const url = parseUrl(given[name] ?? '');
+    const url = parseUrl(readDatabaseUrl(given[name] ?? '') ?? '');
     if (url === undefined) return [];
     // The driver, too, prefers a host among the options.
     const host = url.searchParams.get('host') || decodeURIComponent(url.hostname);

@@ -9,6 +9,7 @@ import { monotonicClock, systemClock } from '../kernel/clock.ts';
 import { claimDatabase } from '../kernel/db/claim-database.ts';
 import { openDatabase, type Queryable } from '../kernel/db/database.ts';
 import { usualPatience } from '../kernel/db/migration-lock.ts';
+import { urlsOfHosts } from '../kernel/db/several-hosts.ts';
 import { createNotice } from '../kernel/jobs/wakes.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
@@ -152,7 +153,7 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
         })
       : undefined;
   const innerPorts = portsOf([
-    store.url,
+    ...urlsOfHosts(store.url),
     ...(config.redisUrl === undefined ? [] : [config.redisUrl]),
     ...[...(sandbox?.networks.values() ?? [])].flatMap(({ urls }) => urls),
   ]);

@@ -1,6 +1,7 @@
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { readDatabaseUrl } from '../kernel/db/several-hosts.ts';
 import { parseRanges, toBlockList } from '../kernel/http/trusted-proxies.ts';
 import { type HostAndPort, parsePrivateHosts } from '../kernel/outgoing/private-hosts.ts';
 import { type SettingDocs, url, wholeNumber } from '../kernel/settings.ts';
@@ -13,6 +14,15 @@ const urlList = z
   .refine((list) => list.every((part) => /^https?:$/.test(parseUrl(part)?.protocol ?? '')), {
     error: 'must be a comma-separated list of URLs that begin with http:// or https://',
   });
+
+const databaseUrl = z.string().transform((text, context) => {
+  const read = /^postgres(?:ql)?:\/\//.test(text) ? readDatabaseUrl(text) : undefined;
+  if (read === undefined)
+    context.addIssue(
+      'must be a URL that begins with postgres:// or postgresql://; with several hosts, target_session_attrs is read-write',
+    );
+  return read ?? z.NEVER;
+});
 
 const perMinute = (fallback: number) => wholeNumber(0, 1_000_000, fallback);
 
@@ -35,9 +45,9 @@ export const serviceVariables = {
     .string()
     .default('.paywright')
     .transform((path) => resolve(path)),
-  DATABASE_URL: url('postgres:', 'postgresql:').optional(),
+  DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500, 20),
-  MIGRATION_DATABASE_URL: url('postgres:', 'postgresql:').optional(),
+  MIGRATION_DATABASE_URL: databaseUrl.optional(),
   REDIS_URL: url('redis:', 'rediss:').optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -123,7 +133,7 @@ export const serviceDocs: readonly SettingDocs[] = [
     rows: {
       DATABASE_URL: {
         usual: 'the sandbox’s own PostgreSQL',
-        does: 'The PostgreSQL that holds the ledger.',
+        does: 'The PostgreSQL that holds the ledger. With several hosts, as in `postgres://user@one,two/db`, every connection goes to the one that accepts writes.',
         change: 'Always in live mode. Over a network it needs `sslmode=verify-full`.',
       },
       DATABASE_POOL_SIZE: {

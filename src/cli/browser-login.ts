@@ -43,8 +43,10 @@ async function listen(state: string) {
     late = reject;
   });
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1');
-    const isOurs = pathname === '/callback' && searchParams.get('state') === state;
+    // Any page in the browser can send requests to this port, also such as no URL can be made of.
+    const [path, query] = (request.url ?? '').split('?');
+    const searchParams = new URLSearchParams(query);
+    const isOurs = path === '/callback' && searchParams.get('state') === state;
     response.writeHead(isOurs ? 200 : 404, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
     const isSignedIn = searchParams.has('code');
     const text = isSignedIn ? 'This computer is connected.' : 'This computer was not connected.';
@@ -78,7 +80,7 @@ interface Exchange {
 }
 
 async function exchange(url: string, { code, verifier, redirectUri }: Exchange): Promise<string> {
-  const response = await fetch(`${url}/oauth/token`, {
+  const response = await ask(`${url}/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({
       grant_type: 'authorization_code',
@@ -89,9 +91,19 @@ async function exchange(url: string, { code, verifier, redirectUri }: Exchange):
     }),
     redirect: 'error',
   });
-  const { access_token: key, error_description: why } = (await response.json()) as Readonly<Record<string, string>>;
+  const answer = (await response.json().catch(() => ({}))) as Readonly<Record<string, string>>;
+  const { access_token: key, error_description: why } = answer;
   if (!response.ok || key === undefined) throw refused(why ?? `The service answered with status ${response.status}.`);
   return key;
+}
+
+async function ask(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    const detail = `The service at ${new URL(url).origin} did not answer: ${((error as Error).cause as Error | undefined)?.message}.`;
+    throw new CliError('error', { code: 'unreachable', detail: `${detail} Run paywright login again.` });
+  }
 }
 
 function refused(detail: string): CliError {

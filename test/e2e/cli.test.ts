@@ -91,6 +91,8 @@ describe('login in the browser', () => {
     const forged = new URL(answer);
     forged.searchParams.set('state', 'another');
     expect((await fetch(forged)).status).toBe(404);
+    // Not even a path that no URL can be made of ends the command.
+    expect((await fetch(`${answer.origin}//`)).status).toBe(404);
     expect(await (await fetch(answer)).text()).toContain('You can close this window');
     expect([await ended, texts.stdout]).toEqual([0, expect.stringContaining(owner.handle)]);
     const { apiKey } = JSON.parse(readFileSync(loginFile(), 'utf8'));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeIssue } from '../../kernel/http/describe-issue.ts';
 import { parseJsonBody } from '../../kernel/http/parse-body.ts';
 import { type Outgoing, OutgoingError } from '../../kernel/outgoing/outgoing.ts';
 import type { Secrets } from '../../kernel/secrets/secrets.ts';
@@ -31,18 +32,19 @@ const redirectUris = z
   .min(1)
   .max(10);
 
-const metadata = z.object({ client_name: visibleText(100).optional(), redirect_uris: redirectUris });
+/** Null is how some clients leave a member out. */
+const metadata = z.object({ client_name: visibleText(100).nullish(), redirect_uris: redirectUris });
 
 export type ClientMetadata = z.output<typeof metadata>;
 
 /** Members that we do not know are ignored, as RFC 7591 demands. */
 export function readMetadata(given: unknown): ClientMetadata {
-  const read = metadata.safeParse(given);
+  const read = metadata.safeParse(given, { error: describeIssue });
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const path = issue?.path.join('.') ?? '';
   const code = path.startsWith('redirect_uris') ? 'invalid_redirect_uri' : 'invalid_client_metadata';
-  throw new OAuthError(code, path === '' ? 'The metadata must be a JSON object.' : `${path}: ${issue?.message}.`);
+  throw new OAuthError(code, path === '' ? 'The metadata must be a JSON object.' : `${path} ${issue?.message}.`);
 }
 
 const registeredPrefix = 'pa_client_';
@@ -111,7 +113,7 @@ async function readDocument(outgoing: Outgoing, id: string): Promise<Client> {
   if (url === undefined || url.href !== id || url.pathname === '/' || url.hash !== '')
     throw notReadable('The address must have a path and no fragment, and be written as browsers write it.');
   const given = await fetchDocument(outgoing, id);
-  const read = document.safeParse(given);
+  const read = document.safeParse(given, { error: describeIssue });
   if (!read.success) {
     const [issue] = read.error.issues;
     throw notReadable(`Its ${issue?.path.join('.') || 'content'} ${issue?.message}.`);

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { httpErrors } from '../../kernel/http/errors.ts';
 import { readForms } from '../../kernel/http/parse-form.ts';
 import { addressOf } from '../../kernel/http/request-guards.ts';
+import { toProblem } from '../../kernel/http/send-problem.ts';
 import { readMetadata, registerClient } from './client.ts';
 import { type ExchangeParts, issueTokens, revokeGrant } from './exchange.ts';
 import { describeResource, describeServer, paths } from './metadata.ts';
@@ -62,8 +63,15 @@ function visitOf(request: Parameters<typeof addressOf>[0] & { readonly body: unk
 /** Everything else stays with the handler of the whole service. */
 function answerInOAuth(app: FastifyInstance): void {
   app.setErrorHandler(async (error, request, reply): Promise<FastifyReply> => {
-    if (!(error instanceof OAuthError)) throw error;
-    request.refusedWith = error.code;
-    return reply.code(error.status).send({ error: error.code, error_description: error.message });
+    const { code, status, message } = error instanceof OAuthError ? error : unreadable(error);
+    request.refusedWith = code;
+    return reply.code(status).send({ error: code, error_description: message });
   });
+}
+
+/** A body that cannot be read. */
+function unreadable(error: unknown) {
+  const { status, message } = toProblem(error);
+  if (status !== 400 && status !== 413 && status !== 415) throw error;
+  return { code: 'invalid_request', status, message };
 }

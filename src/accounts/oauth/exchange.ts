@@ -79,8 +79,9 @@ async function takeGrant(parts: ExchangeParts, { given, address }: Visit): Promi
       throw new OAuthError('invalid_grant', 'The redirect_uri is not the one that the code was sent to.');
     if (!isVerifier(verifier, grant.challenge))
       throw new OAuthError('invalid_grant', 'The code_verifier does not belong to the code.');
+    if (!grant.isWorking) throw new OAuthError('invalid_grant', codeRefused);
     if (grant.isTaken) return grant;
-    if (!grant.codeIsFresh || !grant.isWorking) throw new OAuthError('invalid_grant', codeRefused);
+    if (!grant.codeIsFresh) throw new OAuthError('invalid_grant', codeRefused);
     await tx.query('UPDATE oauth_grants SET taken_at = now(), refreshes = 1 WHERE key_id = $1', [grant.keyId]);
     return grant.resource === 'api' ? giveSecret(tx, parts, grant) : tokensOf(parts, { ...grant, refreshes: 1 });
   });
@@ -180,6 +181,9 @@ async function endFamily(parts: ExchangeParts, { accountId, keyId, name }: Grant
   const { changes, secrets } = parts;
   await changes.everywhere(accountId, async (tx) => {
     await lockOwner(tx, accountId);
+    // Of several uses at once, the first one has done all this.
+    const { rowCount } = await tx.query('SELECT FROM api_keys WHERE id = $1 AND revoked_at IS NULL', [keyId]);
+    if (rowCount === 0) return;
     await recordAudit(tx, { accountId, action: 'grant.reused', by: { address }, details: { key: keyId, what } });
     await revokeKey(tx, parts, { accountId, key: keyId, webhooks: 'keep', by: { address } });
     await mailOwner(tx, secrets, accountId, {

@@ -11,6 +11,12 @@ const neverSchemes = new Set(
 
 const longest = 500;
 
+/**
+ * What comes before the path, written as browsers write it. Other characters, such as ";" and ",", are allowed in a host by the URL
+ * parser, and would begin something new in the headers of the page.
+ */
+const plainOrigin = /^https?:\/\/(?:[a-z\d_-]+(?:\.[a-z\d_-]+)*|\[[\da-f:.]+\])(?::\d+)?(?:[/?]|$)/i;
+
 function isLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopbackHosts.has(hostname);
 }
@@ -22,7 +28,8 @@ export function explainRedirectUri(text: string): string | undefined {
     return `must be an absolute URI of at most ${longest} characters`;
   if (text.includes('#')) return 'must not have a fragment';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password';
-  if (url.protocol === 'https:' || isLoopback(url)) return undefined;
+  if (url.protocol === 'https:' || isLoopback(url))
+    return plainOrigin.test(text) ? undefined : 'must have a plain host, such as app.example.com';
   return neverSchemes.has(url.protocol)
     ? 'must begin with https://, with http:// on this computer (127.0.0.1, [::1] or localhost), or with the scheme of an app'
     : undefined;

@@ -1,11 +1,12 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { urlsOfHosts, WritableClient } from './several-hosts.ts';
 
 /** Runs the work on a dedicated connection and closes it. */
 export async function withClient<Result>(
   options: ConnectionOptions,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
-  const client = new pg.Client(connectionSettings(options));
+  const client = newClient(options);
   // A lost connection already fails its statement; without a listener it would also end the process.
   client.on('error', () => {});
   await client.connect();
@@ -14,6 +15,11 @@ export async function withClient<Result>(
   } finally {
     await client.end();
   }
+}
+
+/** A dedicated connection, which is not open yet. */
+export function newClient(options: ConnectionOptions, more: pg.ClientConfig = {}): pg.Client {
+  return new WritableClient({ ...connectionSettings(options), ...more });
 }
 
 type Session = Pick<pg.ClientBase, 'query'>;
@@ -75,7 +81,14 @@ export interface ConnectionOptions {
 }
 
 /** Options that the operator puts in DATABASE_URL take precedence. */
-export function connectionSettings({ url, applicationName, limits: given }: ConnectionOptions): pg.ClientConfig {
+export function connectionSettings(
+  options: ConnectionOptions,
+): pg.ClientConfig & { readonly places: readonly pg.ClientConfig[] } {
+  const places = urlsOfHosts(options.url).map((url) => placeSettings({ ...options, url }));
+  return { ...places[0], places };
+}
+
+function placeSettings({ url, applicationName, limits: given }: ConnectionOptions): pg.ClientConfig {
   const limits = { ...defaultLimits, ...given };
   const { bareUrl, options } = takeOptions(url);
   return {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Logger } from '../log/logger.ts';
-import { connectionSettings } from './connection-settings.ts';
+import { newClient } from './connection-settings.ts';
 
 const checkEveryMs = 5_000;
 const checkTimeoutMs = 5_000;
@@ -39,10 +39,8 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
 
   async function connect(): Promise<void> {
-    const fresh = new pg.Client({
-      ...connectionSettings({ url: options.url, applicationName: options.applicationName }),
-      query_timeout: checkTimeoutMs,
-    });
+    const { url, applicationName } = options;
+    const fresh = newClient({ url, applicationName }, { query_timeout: checkTimeoutMs });
     fresh.on('error', () => drop(fresh));
     fresh.on('end', () => drop(fresh));
     fresh.on('notification', ({ channel, payload }) => options.onNotification(channel, payload ?? ''));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { Refusal } from '../refusal.ts';
-import { connectionSettings } from './connection-settings.ts';
+import { newClient } from './connection-settings.ts';
 import { tryHoldLock } from './locks.ts';
 
 interface BlockerWatch {
@@ -14,7 +14,7 @@ const lookEveryMs = 100;
 
 /** Watches from a second connection which locks a session waits for. */
 export async function watchBlockers(url: string, pid: number): Promise<BlockerWatch> {
-  const client = new pg.Client(connectionSettings({ url, applicationName: 'paywright-migrate-watch' }));
+  const client = newClient({ url, applicationName: 'paywright-migrate-watch' });
   client.on('error', () => {});
   await client.connect();
   let last = 'a session that holds a lock';

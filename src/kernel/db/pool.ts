@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { WritableClient } from './several-hosts.ts';
 
 /**
  * A pool whose connections may break. It replaces such a connection by itself; without a listener on the pool and on
@@ -6,7 +7,7 @@ import pg from 'pg';
  * is no news.
  */
 export function openPool(config: pg.PoolConfig, onLost: (err: Error) => void = () => {}): pg.Pool {
-  const pool = new pg.Pool(config);
+  const pool = new pg.Pool({ Client: WritableClient, ...config });
   pool.on('error', (err) => {
     if (!pool.ending) onLost(err);
   });

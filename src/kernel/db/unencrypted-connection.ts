@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { isLoopback } from '../loopback.ts';
+import { urlsOfHosts } from './several-hosts.ts';
 
 /** What the driver makes of a URL with its options, files and environment variables. */
 interface Target {
@@ -12,6 +13,10 @@ interface Target {
  * socket and loopback are safe.
  */
 export function isUnencrypted(url: string): boolean {
+  return urlsOfHosts(url).some(isOneUnencrypted);
+}
+
+function isOneUnencrypted(url: string): boolean {
   const { host, ssl } = new pg.Client({ connectionString: url }) as unknown as Target;
   if (host.startsWith('/') || isLoopback(host)) return false;
   if (typeof ssl === 'boolean') return !ssl;

@@ -1,7 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { httpErrors } from './errors.ts';
 import { refuseUnstorableText } from './parse-body.ts';
 
 export type Fields = Readonly<Record<string, string>>;
+
+function notAForm(): Error {
+  return httpErrors.unsupported_media_type(
+    'The request body was not sent as a form. Send one with the header "Content-Type: application/x-www-form-urlencoded".',
+  );
+}
 
 /** For endpoints that take forms and nothing else. Every field is text that can be stored. */
 export function readForms(app: FastifyInstance): void {
@@ -15,4 +22,5 @@ export function readForms(app: FastifyInstance): void {
       done(error as Error);
     }
   });
+  app.addContentTypeParser('*', (_request, _body, done) => done(notAForm()));
 }

@@ -161,6 +161,23 @@ export function createApiGuard({ config, authenticate, limiter }: DoorOptions): 
   };
 }
 
+/** For a request that asks for several things at once. */
+export async function countAgain({ config, limiter }: DoorOptions, request: FastifyRequest): Promise<void> {
+  if (request.caller === undefined) return;
+  const counted = await countRequest(
+    limiter,
+    limitsOfCaller(config.rateLimits, request.caller, () => addressOf(request)),
+  );
+  if (counted !== undefined) applyDecision(request, counted);
+}
+
+/** Whether the key of a request that has run for long still works. */
+export async function isStillKnown({ authenticate }: DoorOptions, request: FastifyRequest): Promise<boolean> {
+  const token = bearerToken(request);
+  const visit = { mayAsk() {}, address: () => addressOf(request) };
+  return token !== undefined && (await authenticate(token, visit)) !== undefined;
+}
+
 /** A request whose key is looked up. */
 class Visit implements KeyLookup {
   readonly request: FastifyRequest;

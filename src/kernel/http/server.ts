@@ -22,10 +22,12 @@ import type { Counted } from './rate-limits.ts';
 import {
   type Authenticate,
   addressOf,
+  countAgain,
   countFailedRequest,
   countInRoute,
   createApiGuard,
   createPageGuard,
+  isStillKnown,
 } from './request-guards.ts';
 import { addHeaders } from './response-headers.ts';
 import {
@@ -96,6 +98,10 @@ export interface ServerOptions {
 export interface ApiAccess {
   /** The onRequest hook that finds the caller and counts the request, for a route with `countsAsApi`. */
   readonly guard: onRequestHookHandler;
+  /** Counts another request of the caller, or refuses it. */
+  readonly count: (request: FastifyRequest) => Promise<void>;
+  /** Whether the key of the request still works. */
+  readonly isStillKnown: (request: FastifyRequest) => Promise<boolean>;
   /** Runs an operation of the API. It is not counted again. */
   readonly call: (operationId: string, request: IncomingRequest) => Promise<CalledRoute>;
 }
@@ -192,8 +198,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
     prefix: apiPrefix,
   });
   const byId = new Map(options.routes.map((route) => [route.spec.id, route]));
+  const ofClients = { ...options, authenticate: options.authenticateClient ?? options.authenticate };
   options.pages?.(app, {
-    guard: createApiGuard({ ...options, authenticate: options.authenticateClient ?? options.authenticate }),
+    guard: createApiGuard(ofClients),
+    count: (request) => countAgain(ofClients, request),
+    isStillKnown: (request) => isStillKnown(ofClients, request),
     call: async (operationId, request) => {
       const route = byId.get(operationId);
       if (route === undefined) throw new Error(`there is no operation ${operationId}`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { connectionSettings } from '../db/connection-settings.ts';
+import type pg from 'pg';
+import { newClient } from '../db/connection-settings.ts';
 import { type Lock, tryShareLock } from '../db/locks.ts';
 import type { Logger } from '../log/logger.ts';
 import { Refusal } from '../refusal.ts';
@@ -40,7 +40,7 @@ export async function holdSecret({ url, logger, fingerprint }: HoldOptions): Pro
 
   /** Returns false when a rotation holds the lock. Closes the connection unless it holds the lock. */
   async function connect(): Promise<boolean> {
-    const fresh = new pg.Client(connectionSettings({ url, applicationName: sealerName }));
+    const fresh = newClient({ url, applicationName: sealerName });
     fresh.on('error', () => drop(fresh));
     fresh.on('end', () => drop(fresh));
     try {

@@ -8,8 +8,8 @@ export function whereTo(next: string | undefined): string {
 
 const places = [
   /^\/(?:app(?:\/[\w-]+)*|approve\/[\w-]+)(?:\?[\w=&-]*)?$/,
-  // With what a client asks for.
-  /^\/oauth\/authorize\?[\w.~!$&'()*+,;=:@/?%-]*$/,
+  // With what a client asks for, in every character that a browser leaves as it is.
+  /^\/oauth\/authorize\?[\x21-\x7e]*$/,
 ];
 
 /** The page that `?next=` names, as it was asked for. */

@@ -147,17 +147,30 @@ describe('connecting a client', () => {
     expect(await connectedKey()).toMatchObject({ scopes: ['read'] });
   });
 
-  it('leads through the sign-in', async () => {
+  it('leads through the sign-in, with every character that a browser leaves as it is', async () => {
     const client = handClient(service.url);
     const { body } = await client.register();
     const stranger = openOwnerBrowser(service.url);
-    const path = `/oauth/authorize?${client.query(body.client_id)}`;
+    const query = client.query(body.client_id, { state: 'STATE' });
+    const path = `/oauth/authorize?${query.replace('STATE', `a?b=[1]{2}|^\`()*!~`)}`;
     const first = await stranger.get(path);
     expect(first.location).toBe(`/sign-in?next=${encodeURIComponent(path)}`);
     await stranger.get(first.location ?? '');
     const { location } = await stranger.submit('/sign-in', { email: owner.email, password: owner.password });
     expect(location).toBe(path);
     expect(await stranger.get(path)).toMatchObject({ status: 200 });
+    const answer = await stranger.submit('/oauth/authorize', asShown);
+    expect(new URL(answer.location ?? '').searchParams.get('state')).toBe(`a?b=[1]{2}|^\`()*!~`);
+  });
+
+  it('asks for no limits where nothing can be spent', async () => {
+    const client = handClient(service.url);
+    const { body } = await client.register();
+    const { text } = await browser.get(`/oauth/authorize?${client.query(body.client_id, { scope: 'read' })}`);
+    expect(text).toContain('scope-read');
+    expect(text).not.toContain('What it may spend');
+    await browser.submit('/oauth/authorize', { decision: 'connect', 'scope-read': 'on', 'scope-pay': 'on' });
+    expect(await connectedKey()).toMatchObject({ scopes: ['read'] });
   });
 
   it('tells the client when the owner says no, or nothing was chosen', async () => {
@@ -173,6 +186,8 @@ describe('connecting a client', () => {
     const again = await browser.submit('/oauth/authorize', wrong);
     expect(again.status).toBe(400);
     expect(again.text).toContain('value="much"');
+    const past = await browser.submit('/oauth/authorize', { ...asShown, expires: '2020-01-01' });
+    expect(past.text).toMatch(/id="expires-note">This must be in the future/);
     expect(await connectedKey()).toBeUndefined();
   });
 
@@ -235,9 +250,36 @@ describe('a request that is wrong', () => {
     ['https://agent.example/#x'],
     ['agent.example'],
     ['file:///etc/passwd'],
+    // A host that would end the Content-Security-Policy of the page, or one of its directives.
+    ['https://agent.example,sandbox/'],
+    ['https://agent.example;upgrade-insecure-requests/'],
+    ['https://*/'],
+    // A browser reads these as other places than we would show.
+    ['https:agent.example/'],
+    ['https://claude.ai%2eagent.example/'],
   ])('no client registers %s', async (uri) => {
     const reply = await handClient(service.url).register({ redirect_uris: [uri] });
     expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_redirect_uri' } });
+  });
+
+  it('a body that cannot be read is refused in the words of OAuth', async () => {
+    const send = async (path: string, type: string, body: string) => {
+      const reply = await fetch(`${service.url}${path}`, { method: 'POST', headers: { 'content-type': type }, body });
+      return { status: reply.status, body: await reply.json() };
+    };
+    const form = 'application/x-www-form-urlencoded';
+    expect(await send('/oauth/token', 'application/json', '{}')).toEqual({
+      status: 415,
+      body: { error: 'invalid_request', error_description: expect.stringContaining(form) },
+    });
+    for (const [status, reply] of [
+      [400, send('/oauth/token', form, 'refresh_token=%00')],
+      [413, send('/oauth/revoke', form, `token=${'x'.repeat(70_000)}`)],
+      [400, send('/oauth/register', 'application/json', '{')],
+    ] as const)
+      expect(await reply).toMatchObject({ status, body: { error: 'invalid_request' } });
+    const missing = await handClient(service.url).register({ client_name: null });
+    expect(missing.body.error_description).toBe('redirect_uris is required.');
   });
 
   it('an app and a program on this computer register, and the program listens on any port', async () => {
@@ -323,6 +365,19 @@ describe('tokens', () => {
     expect(await connectedKey()).toBeUndefined();
     const audit = await service.client.get('/account/audit', owner.key);
     expect(JSON.stringify(audit.body)).toContain('grant.reused');
+  });
+
+  it('a copy that is used again and again disconnects the client once, and mails the owner once', async () => {
+    const { client, id, code, tokens } = await connected();
+    const mails = async () => (await service.database.db.query('SELECT FROM messages')).rowCount;
+    const before = (await mails()) ?? 0;
+    await client.refresh(id, tokens.refresh_token);
+    await Promise.all(Array.from({ length: 6 }, () => client.refresh(id, tokens.refresh_token)));
+    for (let use = 0; use < 3; use++) expect(await client.exchange(id, code)).toMatchObject({ status: 400 });
+    const { body } = await service.client.get('/account/audit', owner.key);
+    const entries = body.entries as readonly { readonly action: string }[];
+    expect(entries.filter(({ action }) => action === 'grant.reused')).toHaveLength(1);
+    expect(await mails()).toBe(before + 1);
   });
 
   it('one of two renewals at once wins', async () => {

@@ -77,6 +77,21 @@ test('counts one request for each call, against the limit of the account', async
   expect((await client.get('/circle/balance', owner.key)).status).toBe(429);
 });
 
+test('counts each message of a batch, which protocol 2025-03-26 has', async () => {
+  const batch = (size: number) => Array.from({ length: size }, (_, id) => ({ ...ping, id }));
+  expect((await post({}, batch(28))).status).toBe(200);
+  expect((await client.get('/circle/balance', owner.key)).headers.get('ratelimit')).toContain('r=1;');
+  const refused = await post({}, batch(2));
+  expect(refused.status).toBe(429);
+  expect(await refused.json()).toMatchObject({ code: 'rate_limited' });
+});
+
+test('answers a notification with nothing', async () => {
+  const reply = await post({}, { jsonrpc: '2.0', method: 'notifications/initialized' });
+  expect(reply.status).toBe(202);
+  expect(await reply.text()).toBe('');
+});
+
 test('refuses a revoked key at once', async () => {
   const { body } = await client.post('/account/keys', { name: 'agent' }, owner.key);
   const agent = await eras['2026-07-28']({ url: service.url, key: body.apiKey });

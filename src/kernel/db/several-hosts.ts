@@ -1,0 +1,102 @@
+import pg from 'pg';
+import { parseUrl } from '../text/parse-url.ts';
+
+/** In a URL that the service has read: the hosts beside the first one. Other parsers of URLs know one host only. */
+const otherHosts = 'other_hosts';
+
+/**
+ * Reads a URL that may name several hosts, as libpq does: `postgres://ada@one:5432,two/db?target_session_attrs=read-write`. Returns a URL
+ * with the first host, which carries the others in its query; undefined where it is no URL, or wants a host that only reads.
+ */
+export function readDatabaseUrl(text: string): string | undefined {
+  const [, start = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s.exec(text) ?? [];
+  const [first = '', ...others] = hosts.split(',');
+  const url = parseUrl(`${start}${first}${rest}`);
+  if (url === undefined || url.searchParams.has(otherHosts)) return undefined;
+  const wanted = url.searchParams.get('target_session_attrs');
+  if (wanted !== null && wanted !== 'read-write' && wanted !== 'primary') return undefined;
+  if (wanted === null && others.length === 0) return text;
+  const named = [first, ...others].map((host) => parseUrl(`${start}${host}${rest}`)?.hostname ?? '');
+  if (others.length > 0 && named.includes('')) return undefined;
+  url.searchParams.delete('target_session_attrs');
+  if (others.length > 0) url.searchParams.set(otherHosts, others.join(','));
+  return url.href;
+}
+
+/** One URL for each host. */
+export function urlsOfHosts(text: string): readonly string[] {
+  const url = parseUrl(text);
+  const others = url?.searchParams.get(otherHosts);
+  if (url === undefined || !others) return [text];
+  url.searchParams.delete(otherHosts);
+  const { href } = url;
+  return [href, ...others.split(',').map((host) => withHost(href, host))];
+}
+
+function withHost(href: string, host: string): string {
+  const url = new URL(href);
+  url.port = '';
+  url.host = host;
+  return url.href;
+}
+
+/** A client whose `connect` first finds out which of several hosts accepts writes now. */
+export class WritableClient extends pg.Client {
+  readonly #places: readonly pg.ClientConfig[];
+
+  constructor(config: pg.ClientConfig & { readonly places?: readonly pg.ClientConfig[] } = {}) {
+    super(config);
+    this.#places = config.places ?? [];
+  }
+
+  override connect(): Promise<pg.Client>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    const connecting = this.#connect();
+    if (callback === undefined) return connecting;
+    connecting.then(() => (callback as () => void)(), callback);
+    return undefined;
+  }
+
+  async #connect(): Promise<pg.Client> {
+    if (this.#places.length > 1) {
+      const { host, port } = await findWritable(this.#places);
+      Object.assign(this, { host, port });
+    }
+    return super.connect() as Promise<unknown> as Promise<pg.Client>;
+  }
+}
+
+interface Found {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Many connections are often opened at once. A host that has just lost its role cuts them all. */
+const validMs = 1_000;
+const known = new Map<string, { readonly since: number; readonly found: Promise<Found> }>();
+
+function findWritable(places: readonly pg.ClientConfig[]): Promise<Found> {
+  const name = places.map(({ connectionString }) => connectionString).join(' ');
+  const last = known.get(name);
+  if (last !== undefined && performance.now() - last.since < validMs) return last.found;
+  const found = Promise.any(places.map(askIfWritable)).catch((error: AggregateError) => {
+    known.delete(name);
+    throw error.errors[0];
+  });
+  known.set(name, { since: performance.now(), found });
+  return found;
+}
+
+async function askIfWritable(place: pg.ClientConfig): Promise<Found> {
+  const client = new pg.Client({ ...place, connectionTimeoutMillis: 3_000, query_timeout: 3_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query('SHOW transaction_read_only');
+    if (rows[0]?.transaction_read_only === 'off') return { host: client.host, port: client.port };
+    throw Object.assign(new Error('none of the hosts of the database accepts writes now'), { code: '57P03' });
+  } finally {
+    client.end().catch(() => {});
+  }
+}

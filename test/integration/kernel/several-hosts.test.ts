@@ -1,0 +1,90 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
+import { startEmbeddedPostgres } from '../../../sandbox/postgres.ts';
+import { withClient } from '../../../src/kernel/db/connection-settings.ts';
+import { isUnavailable, openDatabase } from '../../../src/kernel/db/database.ts';
+import { startListener } from '../../../src/kernel/db/listener.ts';
+import { readDatabaseUrl } from '../../../src/kernel/db/several-hosts.ts';
+import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { until } from '../../support/until.ts';
+
+const logger = createLogger('silent');
+
+/** The folder of the Unix socket, as a host in a URL. */
+const hostOf = (url: string) => /@([^/]+)\//.exec(url)?.[1] ?? '';
+
+/** A primary, and a standby that streams from it. */
+async function startPair() {
+  const folder = mkdtempSync(join(tmpdir(), 'pair-'));
+  const [primaryDir, standbyDir] = [join(folder, 'a'), join(folder, 'b')];
+  for (const dir of [primaryDir, standbyDir]) mkdirSync(dir);
+  const settings = { shared_buffers: '16MB', max_connections: '30' };
+  const first = await startEmbeddedPostgres({ dataDir: primaryDir, settings });
+  await first.stop();
+  cpSync(join(primaryDir, 'postgres'), join(standbyDir, 'postgres'), { recursive: true, preserveTimestamps: true });
+  writeFileSync(join(standbyDir, 'postgres', 'standby.signal'), '');
+  const primary = await startEmbeddedPostgres({ dataDir: primaryDir, settings });
+  onTestFinished(primary.stop);
+  const socketDir = decodeURIComponent(hostOf(primary.url));
+  const standby = await startEmbeddedPostgres({
+    dataDir: standbyDir,
+    settings: { ...settings, primary_conninfo: `host=${socketDir} user=paywright` },
+  });
+  onTestFinished(async () => {
+    await standby.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { primary, standby };
+}
+
+it('connections go to the host that accepts writes, also after another has taken over', async () => {
+  const { primary, standby } = await startPair();
+  const [one, other] = [hostOf(standby.url), hostOf(primary.url)];
+  const url = readDatabaseUrl(`postgresql://paywright@${one},${other}/paywright?target_session_attrs=read-write`) ?? '';
+  const db = openDatabase({ url, poolSize: 4, logger });
+  onTestFinished(() => db.close());
+  const heard: string[] = [];
+  let reconnected = 0;
+  const listener = await startListener({
+    url,
+    logger,
+    applicationName: 'listens',
+    channels: ['news'],
+    onNotification: (_channel, payload) => heard.push(payload),
+    onDisconnect: () => {},
+    onReconnect: () => reconnected++,
+  });
+  onTestFinished(() => listener.stop());
+
+  await db.query('CREATE TABLE kept (id integer PRIMARY KEY)');
+  await db.transaction((tx) => tx.query('INSERT INTO kept VALUES (1)'));
+  await db.query("SELECT pg_notify('news', 'before')");
+  await until('the notification', async () => heard.includes('before'));
+  const copy = new pg.Client({ connectionString: standby.url });
+  await copy.connect();
+  onTestFinished(() => copy.end());
+  const rowsOfCopy = async () => (await copy.query("SELECT FROM pg_class WHERE relname = 'kept'")).rowCount === 1;
+  await until('the table on the standby', rowsOfCopy);
+  await until('the row on the standby', async () => (await copy.query('SELECT FROM kept')).rowCount === 1);
+
+  await primary.stop();
+  const refused = await db.query('INSERT INTO kept VALUES (2)').catch((error: unknown) => error);
+  expect(isUnavailable(refused)).toBe(true);
+  await copy.query('SELECT pg_promote()');
+
+  const write = () =>
+    db.query('INSERT INTO kept VALUES (3)').then(
+      () => true,
+      () => false,
+    );
+  await until('the new primary', write);
+  expect((await db.query<{ id: number }>('SELECT id FROM kept ORDER BY id')).rows).toEqual([{ id: 1 }, { id: 3 }]);
+  await until('the listener', async () => reconnected > 0);
+  await db.query("SELECT pg_notify('news', 'after')");
+  await until('the notification', async () => heard.includes('after'));
+  const { rows } = await withClient({ url, applicationName: 'alone' }, (client) => client.query('SELECT FROM kept'));
+  expect(rows).toHaveLength(2);
+});
