@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
+import { httpErrors } from '../kernel/http/errors.ts';
 import { parseJsonBody } from '../kernel/http/parse-body.ts';
 import { describeProblem, toProblem } from '../kernel/http/send-problem.ts';
 import type { ApiAccess } from '../kernel/http/server.ts';
 import { newId } from '../kernel/ids/ids.ts';
 import type { Logger } from '../kernel/log/logger.ts';
-import type { CallApi } from './api-port.ts';
+import type { ApiAnswer, CallApi } from './api-port.ts';
 
 export interface InProcessParts {
   readonly api: ApiAccess;
@@ -14,6 +15,7 @@ export interface InProcessParts {
 
 /** Calls operations for the caller of a request, which was authenticated and counted already. */
 export function callInProcess({ api, publicUrl, logger }: InProcessParts, request: FastifyRequest): CallApi {
+  let calls = 0;
   return async ({ operationId, method, path, params, query, body, headers, signal }) => {
     const id = newId('req');
     const search = new URLSearchParams(query).toString();
@@ -21,7 +23,7 @@ export function callInProcess({ api, publicUrl, logger }: InProcessParts, reques
     const url = search === '' ? target : `${target}?${search}`;
     try {
       const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-      return (await api.call(operationId, {
+      const answer = await api.call(operationId, {
         id,
         method,
         url,
@@ -35,7 +37,10 @@ export function callInProcess({ api, publicUrl, logger }: InProcessParts, reques
         ip: request.ip,
         socket: request.socket,
         gone: signal,
-      })) as { readonly status: number; readonly body: Readonly<Record<string, unknown>> };
+      });
+      // A tool that waits calls again and again, and its key may have been revoked meanwhile.
+      if (calls++ > 0 && !(await api.isStillKnown(request))) throw httpErrors.unauthorized();
+      return answer as ApiAnswer;
     } catch (error) {
       const problem = toProblem(error);
       if (problem.status >= 500 && problem.status !== 502 && problem.status !== 504) {

@@ -171,6 +171,13 @@ export async function countAgain({ config, limiter }: DoorOptions, request: Fast
   if (counted !== undefined) applyDecision(request, counted);
 }
 
+/** Whether the key of a request that has run for long still works. */
+export async function isStillKnown({ authenticate }: DoorOptions, request: FastifyRequest): Promise<boolean> {
+  const token = bearerToken(request);
+  const visit = { mayAsk() {}, address: () => addressOf(request) };
+  return token !== undefined && (await authenticate(token, visit)) !== undefined;
+}
+
 /** A request whose key is looked up. */
 class Visit implements KeyLookup {
   readonly request: FastifyRequest;

@@ -27,6 +27,7 @@ import {
   countInRoute,
   createApiGuard,
   createPageGuard,
+  isStillKnown,
 } from './request-guards.ts';
 import { addHeaders } from './response-headers.ts';
 import {
@@ -99,6 +100,8 @@ export interface ApiAccess {
   readonly guard: onRequestHookHandler;
   /** Counts another request of the caller, or refuses it. */
   readonly count: (request: FastifyRequest) => Promise<void>;
+  /** Whether the key of the request still works. */
+  readonly isStillKnown: (request: FastifyRequest) => Promise<boolean>;
   /** Runs an operation of the API. It is not counted again. */
   readonly call: (operationId: string, request: IncomingRequest) => Promise<CalledRoute>;
 }
@@ -195,9 +198,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
     prefix: apiPrefix,
   });
   const byId = new Map(options.routes.map((route) => [route.spec.id, route]));
+  const ofClients = { ...options, authenticate: options.authenticateClient ?? options.authenticate };
   options.pages?.(app, {
-    guard: createApiGuard({ ...options, authenticate: options.authenticateClient ?? options.authenticate }),
-    count: (request) => countAgain(options, request),
+    guard: createApiGuard(ofClients),
+    count: (request) => countAgain(ofClients, request),
+    isStillKnown: (request) => isStillKnown(ofClients, request),
     call: async (operationId, request) => {
       const route = byId.get(operationId);
       if (route === undefined) throw new Error(`there is no operation ${operationId}`);

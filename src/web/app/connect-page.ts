@@ -17,7 +17,7 @@ import { dateTimeField } from '../../kernel/http/read-moment.ts';
 import { validate } from '../../kernel/http/validate.ts';
 import { setPolicy } from '../../policies/change-policy.ts';
 import type { Policy } from '../../policies/policy.ts';
-import { html } from '../html.ts';
+import { type Html, html } from '../html.ts';
 import { choice, errorSummary, type Faults, fieldNote, invalid } from './fields.ts';
 import { type KeyPageParts, ownerActor } from './keys/key-parts.ts';
 import { emptyForm, faultsOf, type PolicyForm, policyOf, readPolicyForm } from './keys/policy-form.ts';
@@ -59,7 +59,7 @@ export function addConnectPage(shell: Shell, parts: ConnectPageParts): void {
         return leave(request, { code: await connect(visit, request, wish) });
       } catch (error) {
         if (!(error instanceof Problem) || error.status >= 500 || error.code === 'session_ended') throw error;
-        return show(visit, { query, request, entered, faults: byField(faultsOf(error)), status: error.status });
+        return show(visit, { query, request, entered, faults: faultsIn(error), status: error.status });
       }
     });
   });
@@ -129,6 +129,11 @@ interface Wish {
   readonly policy: Policy | undefined;
 }
 
+function faultsIn(problem: Problem): Faults {
+  const ends = problem.extras.errors?.find(({ path }) => path === 'expiresAt');
+  return ends === undefined ? byField(faultsOf(problem)) : new Map([['expires', ends.message]]);
+}
+
 const end = z.object({ expires: dateTimeField.optional() });
 
 function readWish(request: AuthorizationRequest, entered: Entered): Wish | { readonly faults: Faults } {
@@ -143,8 +148,7 @@ function readWish(request: AuthorizationRequest, entered: Entered): Wish | { rea
     if (!(error instanceof Problem)) throw error;
     faults.set('expires', error.extras.errors?.[0]?.message ?? error.message);
   }
-  const pays = scopes.includes('pay') || scopes.includes('withdraw');
-  const read = pays && entered.limits !== 'none' ? policyOf(entered.policy, undefined) : undefined;
+  const read = spends(scopes) && entered.limits !== 'none' ? policyOf(entered.policy, undefined) : undefined;
   if (read !== undefined && 'faults' in read)
     for (const [field, message] of byField(read.faults)) faults.set(field, message);
   if (faults.size > 0) return { faults };
@@ -158,8 +162,8 @@ function shownHash({ client, redirectUri, scopes }: AuthorizationRequest): strin
 }
 
 const scopeWords: Readonly<Record<Scope, { readonly label: string; readonly note: string }>> = {
-  read: { label: 'Look', note: 'Balances, history, invoices, orders.' },
-  pay: { label: 'Pay', note: 'Transfers, invoices, orders, swaps, paid calls, within the limits below.' },
+  read: { label: 'Look', note: 'Balances, history, invoices, orders, and your name, email, phone and addresses.' },
+  pay: { label: 'Pay', note: 'Transfers, also to other chains, invoices, orders, swaps, paid calls, within the limits below.' },
   withdraw: { label: 'Withdraw', note: 'To addresses outside, within the limits below.' },
   manage: { label: 'Manage', note: 'Create and revoke keys, and change the account.' },
 };
@@ -202,11 +206,7 @@ ${scopes.map((scope) =>
   }),
 )}
 ${fieldNote(faults, 'scopes')}</fieldset>
-<fieldset><legend>What it may spend</legend>
-${choice({ type: 'radio', name: 'limits', value: 'within', isChosen: entered.limits !== 'none', label: 'Within the limits below' })}
-${choice({ type: 'radio', name: 'limits', value: 'none', isChosen: entered.limits === 'none', label: 'No limits', note: 'Everything in your account.' })}
-</fieldset>
-${policyFields(entered.policy, faults)}
+${spends(scopes) && spendingFields(entered, faults)}
 <label for="expires">Ends <span class="optional">optional</span></label>
 <input id="expires" name="expires" type="date" value="${entered.expires}"${invalid(faults, 'expires')}>
 ${fieldNote(faults, 'expires', 'At the end of this day, in UTC. Before that it ends when it is not used for long.')}
@@ -214,6 +214,16 @@ ${fieldNote(faults, 'expires', 'At the end of this day, in UTC. Before that it e
 <button class="button second" name="decision" value="cancel" formnovalidate>Cancel</button></div>
 </form>`;
   return { title: 'Connect a client', place: '/app/keys', body, status, leadsTo: redirectUri };
+}
+
+const spends = (scopes: readonly Scope[]): boolean => scopes.includes('pay') || scopes.includes('withdraw');
+
+function spendingFields({ limits, policy }: Entered, faults: Faults): Html {
+  return html`<fieldset><legend>What it may spend</legend>
+${choice({ type: 'radio', name: 'limits', value: 'within', isChosen: limits !== 'none', label: 'Within the limits below' })}
+${choice({ type: 'radio', name: 'limits', value: 'none', isChosen: limits === 'none', label: 'No limits', note: 'Everything in your account.' })}
+</fieldset>
+${policyFields(policy, faults)}`;
 }
 
 function badRequestPage({ message, back }: BadAuthorizationRequest): OwnerPage {

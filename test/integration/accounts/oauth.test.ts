@@ -163,6 +163,16 @@ describe('connecting a client', () => {
     expect(new URL(answer.location ?? '').searchParams.get('state')).toBe(`a?b=[1]{2}|^\`()*!~`);
   });
 
+  it('asks for no limits where nothing can be spent', async () => {
+    const client = handClient(service.url);
+    const { body } = await client.register();
+    const { text } = await browser.get(`/oauth/authorize?${client.query(body.client_id, { scope: 'read' })}`);
+    expect(text).toContain('scope-read');
+    expect(text).not.toContain('What it may spend');
+    await browser.submit('/oauth/authorize', { decision: 'connect', 'scope-read': 'on', 'scope-pay': 'on' });
+    expect(await connectedKey()).toMatchObject({ scopes: ['read'] });
+  });
+
   it('tells the client when the owner says no, or nothing was chosen', async () => {
     const client = handClient(service.url);
     const { body } = await client.register();
@@ -176,6 +186,8 @@ describe('connecting a client', () => {
     const again = await browser.submit('/oauth/authorize', wrong);
     expect(again.status).toBe(400);
     expect(again.text).toContain('value="much"');
+    const past = await browser.submit('/oauth/authorize', { ...asShown, expires: '2020-01-01' });
+    expect(past.text).toMatch(/id="expires-note">This must be in the future/);
     expect(await connectedKey()).toBeUndefined();
   });
 

@@ -36,6 +36,22 @@ async function approve(id: string) {
   expect((await browser.submit(`/approve/${id}`)).status).toBe(303);
 }
 
+test('a client whose key is revoked while it waits learns nothing more', async () => {
+  const agent = await eras['2026-07-28']({ url: service.url, key: key.apiKey });
+  const { approvalId } = (await agent.call('send_money', payment())).structuredContent;
+  let waiting: ReturnType<typeof agent.call> | undefined;
+  await new Promise<void>((resolve) => {
+    waiting = agent.call('wait_for', { id: approvalId, timeoutSeconds: 60 }, { onprogress: () => resolve() });
+  });
+  expect((await client.request('DELETE', `/account/keys/${key.id}`, { key: owner.key })).status).toBe(200);
+  const browser = openOwnerBrowser(service.url);
+  await browser.signIn(owner);
+  await browser.get(`/approve/${approvalId}`);
+  await browser.submit(`/approve/${approvalId}/deny`);
+  expect(await waiting).toMatchObject({ isError: true, structuredContent: { code: 'unauthorized' } });
+  await agent.close();
+});
+
 describe.each(Object.entries(eras))('a client of protocol %s that can show no page', (_era, connect) => {
   test('gets the link as a result, and the payment once the owner has approved it', async () => {
     const agent = await connect({ url: service.url, key: key.apiKey });
