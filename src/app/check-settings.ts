@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { readDatabaseUrl } from '../kernel/db/several-hosts.ts';
+import { readDatabaseUrl } from '../kernel/db/writable-client.ts';
 import type { Given } from '../kernel/settings.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type ChainFacts, type ChainId, chainIds, chains } from '../money/catalogue.ts';

@@ -9,7 +9,6 @@ import { monotonicClock, systemClock } from '../kernel/clock.ts';
 import { claimDatabase } from '../kernel/db/claim-database.ts';
 import { openDatabase, type Queryable } from '../kernel/db/database.ts';
 import { usualPatience } from '../kernel/db/migration-lock.ts';
-import { urlsOfHosts } from '../kernel/db/several-hosts.ts';
 import { createNotice } from '../kernel/jobs/wakes.ts';
 import type { Logger } from '../kernel/log/logger.ts';
 import { metrics } from '../kernel/metrics/feature.ts';
@@ -20,6 +19,7 @@ import { createOutgoing } from '../kernel/outgoing/outgoing.ts';
 import { portsOf } from '../kernel/outgoing/private-hosts.ts';
 import { builtFile, createParser } from '../kernel/parser/parser.ts';
 import { type Checkpoint, noCheckpoint } from '../kernel/sagas/checkpoint.ts';
+import { urlsOfHosts } from '../kernel/several-hosts.ts';
 import { type BatchMeter, createBatchMeter } from '../ledger/batcher.ts';
 import { createLedger, postingLimits } from '../ledger/ledger.ts';
 import { openMonths } from '../ledger/months.ts';
@@ -154,7 +154,7 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
       : undefined;
   const innerPorts = portsOf([
     ...urlsOfHosts(store.url),
-    ...(config.redisUrl === undefined ? [] : [config.redisUrl]),
+    ...(config.redisUrl === undefined ? [] : urlsOfHosts(config.redisUrl)),
     ...[...(sandbox?.networks.values() ?? [])].flatMap(({ urls }) => urls),
   ]);
   const outgoing = createOutgoing({

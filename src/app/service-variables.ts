@@ -1,9 +1,10 @@
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { readDatabaseUrl } from '../kernel/db/several-hosts.ts';
+import { readDatabaseUrl } from '../kernel/db/writable-client.ts';
 import { parseRanges, toBlockList } from '../kernel/http/trusted-proxies.ts';
 import { type HostAndPort, parsePrivateHosts } from '../kernel/outgoing/private-hosts.ts';
+import { readRedisUrl } from '../kernel/rate-limit/redis-url.ts';
 import { type SettingDocs, url, wholeNumber } from '../kernel/settings.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type ChainId, chainIds, homeChain } from '../money/catalogue.ts';
@@ -16,10 +17,19 @@ const urlList = z
   });
 
 const databaseUrl = z.string().transform((text, context) => {
-  const read = /^postgres(?:ql)?:\/\//.test(text) ? readDatabaseUrl(text) : undefined;
+  const read = readDatabaseUrl(text);
   if (read === undefined)
     context.addIssue(
       'must be a URL that begins with postgres:// or postgresql://; with several hosts, target_session_attrs is read-write',
+    );
+  return read ?? z.NEVER;
+});
+
+const redisUrl = z.string().transform((text, context) => {
+  const read = readRedisUrl(text);
+  if (read === undefined)
+    context.addIssue(
+      'must be a URL that begins with redis:// or rediss://, or redis+sentinel:// or rediss+sentinel:// with the hosts of Sentinels and a name',
     );
   return read ?? z.NEVER;
 });
@@ -48,7 +58,7 @@ export const serviceVariables = {
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500, 20),
   MIGRATION_DATABASE_URL: databaseUrl.optional(),
-  REDIS_URL: url('redis:', 'rediss:').optional(),
+  REDIS_URL: redisUrl.optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
       error: 'must be trace, debug, info, warn, error, fatal or silent',
@@ -148,7 +158,7 @@ export const serviceDocs: readonly SettingDocs[] = [
       },
       REDIS_URL: {
         usual: 'none: limits are counted in each process',
-        does: 'A Redis or Valkey in which all instances count their rate limits together.',
+        does: 'A Redis or Valkey in which all instances count their rate limits together. With Sentinels, `redis+sentinel://one:26379,two:26379/name`.',
         change: 'When you run more than one instance.',
       },
       'PAYWRIGHT_SECRET, PAYWRIGHT_SECRET_FILE': {

@@ -5,6 +5,7 @@ import { coversPublicInternet, parseRanges } from '../kernel/http/trusted-proxie
 import { isLoopback } from '../kernel/loopback.ts';
 import { isPublicAddress } from '../kernel/outgoing/public-address.ts';
 import { type Given, missing } from '../kernel/settings.ts';
+import { urlsOfHosts } from '../kernel/several-hosts.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type Asset, assets, chains, homeChain } from '../money/catalogue.ts';
 import { whyGuessable } from './guessable.ts';
@@ -55,8 +56,8 @@ function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_
       problems.push(`${name} is unsafe: over a network it needs TLS that is checked, such as sslmode=verify-full`);
     }
   }
-  const redis = parseUrl(REDIS_URL ?? '');
-  if (redis?.protocol === 'redis:' && !isLoopback(redis.hostname)) {
+  const redis = urlsOfHosts(REDIS_URL ?? '').map((one) => parseUrl(one));
+  if (redis.some((one) => one?.protocol.startsWith('redis:') && !isLoopback(one.hostname))) {
     problems.push('REDIS_URL is unsafe: over a network it must begin with rediss://');
   }
   return problems;

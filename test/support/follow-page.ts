@@ -16,7 +16,8 @@ export function followPage(...pages: readonly string[]): string {
   for (const name of ['src', 'sandbox', 'scripts', 'test/support']) {
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: (path) => !path.endsWith('.test.ts') });
   }
-  for (const name of ['node_modules', 'dist', 'package.json']) symlinkSync(join(root, name), join(folder, name));
+  for (const name of ['node_modules', 'dist', 'packages', 'package.json'])
+    symlinkSync(join(root, name), join(folder, name));
   for (const page of pages) applyPage(page, folder);
   return folder;
 }

@@ -1,7 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './process.ts';
 import { redisBinary } from './redis-binary.ts';
+import { until } from './until.ts';
 
 export interface TestRedis {
   readonly url: string;
@@ -24,14 +28,61 @@ export async function startRedis(): Promise<TestRedis> {
   };
 }
 
-async function launch(port: number, url: string): Promise<ChildProcess> {
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+async function launch(port: number, url: string, more: readonly string[] = []): Promise<ChildProcess> {
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...more];
   const child = spawn(redisBinary ?? 'redis-server', args, { stdio: 'ignore' });
   const probe = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 100 });
   probe.on('error', () => {});
   await probe.ping();
   probe.disconnect();
   return child;
+}
+
+/** A Redis, a replica of it, and a Sentinel that knows them as `main`. */
+export async function startSentinel() {
+  const [first, second, port] = [await freePort(), await freePort(), await freePort()];
+  const urlAt = (at: number) => `redis://127.0.0.1:${at}`;
+  const folder = mkdtempSync(join(tmpdir(), 'sentinel-'));
+  const config = join(folder, 'sentinel.conf');
+  writeFileSync(config, `sentinel monitor main 127.0.0.1 ${first} 1\nsentinel down-after-milliseconds main 500\n`);
+  const children = [
+    await launch(first, urlAt(first), ['--dir', folder]),
+    await launch(second, urlAt(second), ['--dir', folder, '--replicaof', '127.0.0.1', String(first)]),
+    spawn(redisBinary ?? 'redis-server', [config, '--sentinel', '--port', String(port), '--bind', '127.0.0.1'], {
+      stdio: 'ignore',
+    }),
+  ];
+  const sentinel = new Redis(urlAt(port), { retryStrategy: () => 50, maxRetriesPerRequest: 100 });
+  sentinel.on('error', () => {});
+  const ask = (...words: readonly [string, ...string[]]) => sentinel.call('SENTINEL', ...words) as Promise<unknown>;
+  const replica = new Redis(urlAt(second));
+  await until('the replica', async () => (await replica.info('replication')).includes('master_link_status:up'));
+  await until('the Sentinel to know both', async () =>
+    JSON.stringify(await ask('replicas', 'main')).includes(`${second}`),
+  );
+  return {
+    url: `redis+sentinel://127.0.0.1:${port},127.0.0.1:1/main`,
+    /** Ends the first Redis once the other one has taken over. */
+    async failover() {
+      await until('a failover', () =>
+        ask('failover', 'main').then(
+          () => true,
+          () => false,
+        ),
+      );
+      await until('the new one', async () =>
+        String(await ask('get-master-addr-by-name', 'main')).includes(`${second}`),
+      );
+      await until('the role', async () => (await replica.info('replication')).includes('role:master'));
+      await end(children[0] as ChildProcess);
+    },
+    async stop() {
+      sentinel.disconnect();
+      replica.disconnect();
+      await Promise.all(children.slice(1).map(end));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 function end(child: ChildProcess): Promise<void> {

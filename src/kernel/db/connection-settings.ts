@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { urlsOfHosts, WritableClient } from './several-hosts.ts';
+import { urlsOfHosts } from '../several-hosts.ts';
+import { WritableClient } from './writable-client.ts';
 
 /** Runs the work on a dedicated connection and closes it. */
 export async function withClient<Result>(

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { WritableClient } from './several-hosts.ts';
+import { WritableClient } from './writable-client.ts';
 
 /**
  * A pool whose connections may break. It replaces such a connection by itself; without a listener on the pool and on

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { isLoopback } from '../loopback.ts';
-import { urlsOfHosts } from './several-hosts.ts';
+import { urlsOfHosts } from '../several-hosts.ts';
 
 /** What the driver makes of a URL with its options, files and environment variables. */
 interface Target {

@@ -6,6 +6,8 @@ const defaultPorts: Readonly<Record<string, number>> = {
   'postgresql:': 5432,
   'redis:': 6379,
   'rediss:': 6379,
+  'redis+sentinel:': 26_379,
+  'rediss+sentinel:': 26_379,
   'http:': 80,
   'https:': 443,
 };

@@ -4,6 +4,7 @@ import { randomBase62 } from '../ids/ids.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RateLimitDecision, RateLimiter, RateLimitOutlook, RateLimitPolicy } from './limiter.ts';
 import { createMemoryLimiter } from './memory-limiter.ts';
+import { sentinelOptions } from './redis-url.ts';
 
 /**
  * One sorted set per bucket, scored by Redis's own time in microseconds, so that instances with different clocks
@@ -49,7 +50,10 @@ interface ScriptedRedis extends Redis {
 
 /** Shared by all instances. While Redis is unreachable each instance limits on its own, and logs it once per outage. */
 export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
-  const redis = new Redis(url, options) as ScriptedRedis;
+  const sentinels = sentinelOptions(url);
+  const redis = (
+    sentinels === undefined ? new Redis(url, options) : new Redis({ ...options, ...sentinels })
+  ) as ScriptedRedis;
   redis.defineCommand('takePlace', { numberOfKeys: 1, lua: takeScript });
   const standIn = createMemoryLimiter(monotonicClock);
   let away = false;

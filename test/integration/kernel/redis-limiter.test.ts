@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createRedisLimiter } from '../../../src/kernel/rate-limit/redis-limiter.ts';
-import { startRedis } from '../../support/redis.ts';
+import { readRedisUrl } from '../../../src/kernel/rate-limit/redis-url.ts';
+import { startRedis, startSentinel } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
 
 test('looking takes no place in Redis', { tags: ['redis'] }, async () => {
   const redis = await startRedis();
@@ -19,4 +21,19 @@ test('looking takes no place in Redis', { tags: ['redis'] }, async () => {
   expect(full.resetMs).toBeGreaterThan(50_000);
   await limiter.close();
   await redis.stop();
+});
+
+test('Sentinels say where Redis is, also after a failover', { tags: ['redis'] }, async () => {
+  const world = await startSentinel();
+  const limiter = createRedisLimiter(readRedisUrl(world.url) ?? '', createLogger('silent'));
+  const policy = { limit: 3, windowMs: 60_000 };
+  const isShared = async () => (await limiter.take('other', { limit: 1_000, windowMs: 1_000 })) && !limiter.isAlone;
+  await until('the first Redis', isShared);
+  expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 2 });
+  await world.failover();
+  await until('the second Redis', isShared);
+  // The replica has the count of the first.
+  expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 1 });
+  await limiter.close();
+  await world.stop();
 });

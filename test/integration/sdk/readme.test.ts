@@ -1,19 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Paywright } from '#sdk';
 import { freshEmail } from '../../support/client.ts';
+import { codeOf, readPage, runCode, section } from '../../support/docs-code.ts';
 import { useService } from '../../support/service.ts';
 
 const fromRoot = (path: string) => new URL(`../../../${path}`, import.meta.url);
 const run = promisify(execFile);
 
 const service = useService();
-const section = (text: string, title: string) => text.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
-const codeOf = (text: string) => [...text.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = '']) => code);
 
 /** Runs a program of the README with plain Node, against this service and from this clone. */
 async function runProgram(code: string) {
@@ -26,8 +25,8 @@ async function runProgram(code: string) {
 }
 
 describe('the README', () => {
-  const text = section(readFileSync(fromRoot('README.md'), 'utf8'), 'With the SDK');
-  const [code = ''] = codeOf(text);
+  const text = section(readPage('README.md'), 'With the SDK');
+  const [code = ''] = codeOf(text, 'js');
 
   test('leads from a clone to a first payment in two commands and ten lines', () => {
     const commands = [...(text.split('```')[0] ?? '').matchAll(/`((?:npm|node) [^`]+)`/g)].map(
@@ -49,7 +48,7 @@ describe('the README', () => {
 });
 
 describe('the examples of packages/sdk/README.md', () => {
-  const examples = codeOf(readFileSync(fromRoot('packages/sdk/README.md'), 'utf8'));
+  const examples = codeOf(readPage('packages/sdk/README.md'), 'js');
   const [payment = '', lists = '', search = '', paidUrl = '', webhook = ''] = examples;
   let paywright: Paywright;
   let apiKey: string;
@@ -59,14 +58,7 @@ describe('the examples of packages/sdk/README.md', () => {
     await paywright.sandbox.fundAccount({ amount: 100 });
   });
 
-  /** Their code as it stands, with what stands around it in a program. */
-  async function runExample(code: string, surroundings: object = {}) {
-    const lines: unknown[][] = [];
-    const given = { paywright, console: { log: (...values: unknown[]) => void lines.push(values) }, ...surroundings };
-    const body = `return (async () => {\n${code}\n})()`;
-    await new Function(...Object.keys(given), body)(...Object.values(given));
-    return lines;
-  }
+  const runExample = (code: string, names: object = {}) => runCode(code, { names: { paywright, ...names } });
 
   test('there are five', () => expect(examples).toHaveLength(5));
 

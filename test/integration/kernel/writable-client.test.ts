@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../../../sandbox/postgres.ts';
 import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { isUnavailable, openDatabase } from '../../../src/kernel/db/database.ts';
 import { startListener } from '../../../src/kernel/db/listener.ts';
-import { readDatabaseUrl } from '../../../src/kernel/db/several-hosts.ts';
+import { readDatabaseUrl } from '../../../src/kernel/db/writable-client.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { until } from '../../support/until.ts';
 

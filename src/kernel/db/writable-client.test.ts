@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readDatabaseUrl, urlsOfHosts } from './several-hosts.ts';
+import { urlsOfHosts } from '../several-hosts.ts';
+import { readDatabaseUrl } from './writable-client.ts';
 
 const hosts = (text: string) => {
   const read = readDatabaseUrl(text);

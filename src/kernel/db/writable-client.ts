@@ -1,43 +1,18 @@
 import pg from 'pg';
-import { parseUrl } from '../text/parse-url.ts';
-
-/** In a URL that the service has read: the hosts beside the first one. Other parsers of URLs know one host only. */
-const otherHosts = 'other_hosts';
+import { readSeveralHosts } from '../several-hosts.ts';
 
 /**
- * Reads a URL that may name several hosts, as libpq does: `postgres://ada@one:5432,two/db?target_session_attrs=read-write`. Returns a URL
- * with the first host, which carries the others in its query; undefined where it is no URL, or wants a host that only reads.
+ * Reads a URL that may name several hosts, as libpq does: `postgres://ada@one:5432,two/db?target_session_attrs=read-write`. Undefined
+ * where it is no URL, or wants a host that only reads.
  */
 export function readDatabaseUrl(text: string): string | undefined {
-  const [, start = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s.exec(text) ?? [];
-  const [first = '', ...others] = hosts.split(',');
-  const url = parseUrl(`${start}${first}${rest}`);
-  if (url === undefined || url.searchParams.has(otherHosts)) return undefined;
+  const read = /^postgres(?:ql)?:\/\//.test(text) ? readSeveralHosts(text) : undefined;
+  if (read === undefined) return undefined;
+  const url = new URL(read);
   const wanted = url.searchParams.get('target_session_attrs');
-  if (wanted !== null && wanted !== 'read-write' && wanted !== 'primary') return undefined;
-  if (wanted === null && others.length === 0) return text;
-  const named = [first, ...others].map((host) => parseUrl(`${start}${host}${rest}`)?.hostname ?? '');
-  if (others.length > 0 && named.includes('')) return undefined;
+  if (wanted === null) return read;
   url.searchParams.delete('target_session_attrs');
-  if (others.length > 0) url.searchParams.set(otherHosts, others.join(','));
-  return url.href;
-}
-
-/** One URL for each host. */
-export function urlsOfHosts(text: string): readonly string[] {
-  const url = parseUrl(text);
-  const others = url?.searchParams.get(otherHosts);
-  if (url === undefined || !others) return [text];
-  url.searchParams.delete(otherHosts);
-  const { href } = url;
-  return [href, ...others.split(',').map((host) => withHost(href, host))];
-}
-
-function withHost(href: string, host: string): string {
-  const url = new URL(href);
-  url.port = '';
-  url.host = host;
-  return url.href;
+  return wanted === 'read-write' || wanted === 'primary' ? url.href : undefined;
 }
 
 /** A client whose `connect` first finds out which of several hosts accepts writes now. */
