@@ -102,7 +102,7 @@ async function ask(url: string, init: RequestInit): Promise<Response> {
     return await fetch(url, init);
   } catch (error) {
     const detail = `The service at ${new URL(url).origin} did not answer: ${((error as Error).cause as Error | undefined)?.message}.`;
-    throw new CliError('error', { code: 'unreachable', detail: `${detail} Run paywright login again.` });
+    throw new CliError('error', { code: 'connection_lost', detail: `${detail} Run paywright login again.` });
   }
 }
 

@@ -120,21 +120,57 @@ async function* messagesOf(response: Response): AsyncGenerator<Message> {
     return;
   }
   const text = await response.text();
-  const message = parse(text) as (Message & { readonly jsonrpc?: string; readonly detail?: string }) | undefined;
+  const message = parse(text) as (Message & Problem & { readonly jsonrpc?: string }) | undefined;
   if (message?.jsonrpc === '2.0') yield message;
-  else if (!response.ok) throw new Error(message?.detail ?? `The service answered with status ${response.status}.`);
+  else if (!response.ok) throw new Refused(response, message);
 }
 
-/** A model must know that it may call again, so a lost tool call is a result. */
-function failure({ method }: Message, { message }: Error) {
+interface Problem {
+  readonly code?: string;
+  readonly title?: string;
+  readonly detail?: string;
+}
+
+/** The service does not take the message, such as one with a revoked key. */
+class Refused extends Error {
+  readonly code: string;
+  readonly title: string;
+  readonly nextStep: string;
+
+  constructor({ status, headers }: Response, problem: Problem | undefined) {
+    super(problem?.detail ?? `The service answered with status ${status}.`);
+    this.code = problem?.code ?? 'unexpected_response';
+    this.title = problem?.title ?? 'The service refused the message';
+    this.nextStep = stepAfter(status, headers.get('retry-after'));
+  }
+}
+
+function stepAfter(status: number, seconds: string | null): string {
+  if (status === 429 || status >= 500)
+    return `Wait ${seconds ?? 'a few'} seconds, then call the tool again with the same arguments.`;
+  if (status === 401) return 'Ask the owner to run paywright login, or for a valid API key. No tool works without one.';
+  return 'Do not repeat the call as it is. Read the detail, and tell the owner.';
+}
+
+/** A model must know whether it may call again, so a tool call that failed is a result. */
+function failure({ method, params }: Message, error: Error) {
+  const { message } = error;
   if (method !== 'tools/call') return { error: { code: -32603, message } };
-  const refusal = {
-    code: 'connection_lost',
-    title: 'The service did not answer',
-    detail: message,
-    nextStep: 'Call the tool again with the same arguments. A payment that took place is not made twice.',
-  };
+  const { code, title, nextStep } = error instanceof Refused ? error : lost;
+  const refusal = { code, title, detail: message, nextStep };
   return {
-    result: { content: [{ type: 'text', text: JSON.stringify(refusal) }], structuredContent: refusal, isError: true },
+    result: {
+      content: [{ type: 'text', text: JSON.stringify(refusal) }],
+      structuredContent: refusal,
+      isError: true,
+      // Required in protocol 2026-07-28, and unknown before.
+      ...(params?._meta?.[versionOf] !== undefined && { resultType: 'complete' }),
+    },
   };
 }
+
+const lost = {
+  code: 'connection_lost',
+  title: 'The service did not answer',
+  nextStep: 'Call the tool again with the same arguments. A payment that took place is not made twice.',
+};

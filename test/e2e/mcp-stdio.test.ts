@@ -59,6 +59,11 @@ describe.each(Object.entries(eras))('over stdio, a client of protocol %s', (_era
     });
     const waited = await agent.call('wait_for', { id: paid.structuredContent.transferId });
     expect(waited.structuredContent).toMatchObject({ final: true });
+    // The service does answer, so the agent is not told to call again.
+    expect((await service.client.post('/account/revoke-key', {}, owner.key)).status).toBe(200);
+    const refused = await agent.call('get_balance');
+    expect(refused).toMatchObject({ isError: true, structuredContent: { code: 'unauthorized' } });
+    expect(refused.structuredContent.nextStep).toMatch(/^Ask the owner/);
     await agent.close();
   });
 });

@@ -151,8 +151,15 @@ function readWish(request: AuthorizationRequest, entered: Entered): Wish | { rea
   const read = spends(scopes) && entered.limits !== 'none' ? policyOf(entered.policy, undefined) : undefined;
   if (read !== undefined && 'faults' in read)
     for (const [field, message] of byField(read.faults)) faults.set(field, message);
+  if (read !== undefined && 'policy' in read && !isLimited(read.policy))
+    faults.set('', 'You chose limits and set none. Set at least one, or choose “No limits”.');
   if (faults.size > 0) return { faults };
   return { scopes, expiresAt, policy: read !== undefined && 'policy' in read ? read.policy : undefined };
+}
+
+/** By an amount or by questions, and not only by what is paid for. */
+function isLimited({ budgets, rules }: Policy): boolean {
+  return budgets.length > 0 || rules?.some(({ effect }) => effect === 'ask') === true;
 }
 
 /** What the page said about the client, so that a document that changes meanwhile grants nothing. */
@@ -163,7 +170,10 @@ function shownHash({ client, redirectUri, scopes }: AuthorizationRequest): strin
 
 const scopeWords: Readonly<Record<Scope, { readonly label: string; readonly note: string }>> = {
   read: { label: 'Look', note: 'Balances, history, invoices, orders, and your name, email, phone and addresses.' },
-  pay: { label: 'Pay', note: 'Transfers, also to other chains, invoices, orders, swaps, paid calls, within the limits below.' },
+  pay: {
+    label: 'Pay',
+    note: 'Transfers, also to other chains, invoices, orders, swaps, paid calls, within the limits below.',
+  },
   withdraw: { label: 'Withdraw', note: 'To addresses outside, within the limits below.' },
   manage: { label: 'Manage', note: 'Create and revoke keys, and change the account.' },
 };

@@ -186,6 +186,8 @@ describe('connecting a client', () => {
     const again = await browser.submit('/oauth/authorize', wrong);
     expect(again.status).toBe(400);
     expect(again.text).toContain('value="much"');
+    const unlimited = await browser.submit('/oauth/authorize', { ...asShown, day: '' });
+    expect(unlimited.text).toContain('You chose limits and set none.');
     const past = await browser.submit('/oauth/authorize', { ...asShown, expires: '2020-01-01' });
     expect(past.text).toMatch(/id="expires-note">This must be in the future/);
     expect(await connectedKey()).toBeUndefined();
