@@ -3,6 +3,7 @@ import {
   type ClientOptions as ModernOptions,
   StreamableHTTPClientTransport as ModernTransport,
 } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -80,6 +81,21 @@ export const eras = {
     return agentOf(client);
   },
 } satisfies Record<string, Era>;
+
+/** An entry of `mcpServers` in the settings of a client. */
+export type McpSettings =
+  | { readonly type?: 'http'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  | { readonly command: string; readonly args: string[]; readonly env: Record<string, string> };
+
+export async function connectWith(settings: McpSettings): Promise<McpAgent> {
+  const client = new ModernClient(who);
+  await client.connect(
+    'url' in settings
+      ? new ModernTransport(new URL(settings.url), { requestInit: { headers: settings.headers } })
+      : new StdioClientTransport({ ...settings, stderr: 'ignore' }),
+  );
+  return agentOf(client);
+}
 
 export function agentOf(client: ModernClient | OlderClient): McpAgent {
   return {

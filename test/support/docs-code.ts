@@ -1,7 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'vitest';
 
-export const readPage = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const run = promisify(execFile);
+
+const fromRoot = (path: string) => new URL(`../../${path}`, import.meta.url);
+
+export const readPage = (path: string): string => readFileSync(fromRoot(path), 'utf8');
 
 /** What stands below a heading. */
 export const section = (page: string, title: string): string =>
@@ -34,4 +42,13 @@ export async function runCode(code: string, { packages = {}, names = {} }: Surro
   });
   await new Function(...Object.keys(given), `return (async () => {\n${body}\n})()`)(...Object.values(given));
   return lines;
+}
+
+/** Runs a program of the README with plain Node, from this clone, against a service and in a folder of its own. */
+export async function runProgram(code: string, url: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'readme-'));
+  const file = join(folder, 'program.mjs');
+  const here = code.replace("'./packages/", `'${fromRoot('packages/').href}`);
+  writeFileSync(file, here.replaceAll('http://127.0.0.1:8402', url));
+  return { folder, ...(await run(process.execPath, [file], { cwd: folder })) };
 }

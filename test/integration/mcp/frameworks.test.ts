@@ -3,12 +3,10 @@ import * as langchainCore from '@langchain/core/language_models/chat_models';
 import { AIMessage, type BaseMessage, ToolMessage } from '@langchain/core/messages';
 import type { ChatResult } from '@langchain/core/outputs';
 import * as mcpAdapters from '@langchain/mcp-adapters';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import * as openai from '@openai/agents';
 import * as langchain from 'langchain';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { agentOf } from '../../support/agents.ts';
+import { connectWith } from '../../support/agents.ts';
 import type { TestAccount } from '../../support/client.ts';
 import { codeOf, readPage, runCode, section } from '../../support/docs-code.ts';
 import { useService } from '../../support/service.ts';
@@ -163,33 +161,18 @@ test('the LangChain agent of the page pays, is refused and reads its history', a
   await expectPaidOnce(script, printed);
 });
 
-interface Settings {
-  readonly mcpServers: {
-    readonly paywright:
-      | { readonly type?: 'http'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
-      | { readonly command: string; readonly args: string[]; readonly env: Record<string, string> };
-  };
-}
-
 const root = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
 describe.each(['Claude', 'Claude Desktop', 'Cursor'])('the settings for %s', (title) => {
   test('connect a client', async () => {
     const [json = ''] = codeOf(section(page, title), 'json');
-    const { mcpServers }: Settings = JSON.parse(
+    const { mcpServers } = JSON.parse(
       json
         .replace('http://127.0.0.1:8402', service.url)
         .replace(/pa_live_…|\$\{env:PAYWRIGHT_API_KEY\}/, owner.key)
         .replace('/home/ada/paywright', root),
     );
-    const settings = mcpServers.paywright;
-    const client = new Client({ name: 'test-agent', version: '1' });
-    await client.connect(
-      'url' in settings
-        ? new StreamableHTTPClientTransport(new URL(settings.url), { requestInit: { headers: settings.headers } })
-        : new StdioClientTransport({ ...settings, stderr: 'ignore' }),
-    );
-    const agent = agentOf(client);
+    const agent = await connectWith(mcpServers.paywright);
     const paid = await agent.call('send_money', { to: friend.handle, amount: 5, currency: 'USDC' });
     expect(paid.structuredContent).toMatchObject({ status: 'complete' });
     await agent.close();

@@ -1,28 +1,10 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Paywright } from '#sdk';
 import { freshEmail } from '../../support/client.ts';
-import { codeOf, readPage, runCode, section } from '../../support/docs-code.ts';
+import { codeOf, readPage, runCode, runProgram, section } from '../../support/docs-code.ts';
 import { useService } from '../../support/service.ts';
 
-const fromRoot = (path: string) => new URL(`../../../${path}`, import.meta.url);
-const run = promisify(execFile);
-
 const service = useService();
-
-/** Runs a program of the README with plain Node, against this service and from this clone. */
-async function runProgram(code: string) {
-  const file = join(mkdtempSync(join(tmpdir(), 'readme-')), 'pay.mjs');
-  writeFileSync(
-    file,
-    code.replace("'./packages/", `'${fromRoot('packages/').href}`).replace('http://127.0.0.1:8402', service.url),
-  );
-  return run(process.execPath, [file]);
-}
 
 describe('the README', () => {
   const text = section(readPage('README.md'), 'With the SDK');
@@ -37,11 +19,11 @@ describe('the README', () => {
   });
 
   test('has a program that pays, once', async () => {
-    const { stdout } = await runProgram(code);
+    const { stdout } = await runProgram(code, service.url);
     expect(stdout).toMatch(
       /transferId: 'trf_\w+',\s+status: 'complete',\s+amount: 50,\s+fee: 0\.75,\s+recipientAmount: 49\.25/,
     );
-    const again = await runProgram(code).catch((error: { stderr: string }) => error);
+    const again = await runProgram(code, service.url).catch((error: { stderr: string }) => error);
     expect(again.stderr).toContain('possible_duplicate');
     expect(again.stderr).not.toContain('pa_live_');
   });
