@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { cpuPerThing, parentOf } from './cpu.ts';
-import type { LoadOrder, LoadReport } from './load-generator.ts';
+import type { LoadOrder, LoadReport, TransferAs } from './load-generator.ts';
 import type { Measured } from './measure.ts';
 import { benchSecret, type Person } from './people.ts';
 
@@ -79,7 +79,8 @@ interface LoadOptions {
   readonly path: string;
   readonly people: readonly Pick<Person, 'key' | 'handle'>[];
   readonly everybodyOnce?: boolean;
-  readonly method?: 'GET' | 'POST';
+  readonly method?: NonNullable<LoadOrder['method']>;
+  readonly as?: TransferAs;
   /** Payment headers, each for one request. */
   readonly payments?: readonly string[];
 }

@@ -1,5 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
+export type TransferAs = 'request' | 'guarded request' | 'tool' | 'tool of an older protocol';
+
 /**
  * Sends the same kind of request over many connections, each waiting for its answer before the next. It writes bytes and
  * reads a status line, no more, because it shares the machine with what it measures. Runs as a child process.
@@ -15,6 +17,8 @@ export interface LoadOrder {
   readonly everybodyOnce?: boolean;
   /** A GET says everything in its path. */
   readonly method?: 'GET' | 'POST';
+  /** How a transfer is asked for. The guard against repetitions is always on for a tool. */
+  readonly as?: TransferAs;
   /** Instead of a key: payments, of which each is sent once. */
   readonly payments?: readonly string[];
   /** Makes the idempotency keys of one run differ from those of every other. */
@@ -33,6 +37,16 @@ export interface LoadReport {
 
 const warmUpSeconds = 1;
 
+const accepts = 'Accept: application/json, text/event-stream\r\n';
+const older = 'MCP-Protocol-Version: 2025-06-18\r\n';
+const newestHeaders = 'MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: send_money\r\n';
+/** What a client of the newest protocol sends with each request. */
+const newest = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
 function run(order: LoadOrder): Promise<LoadReport> {
   const latencies: number[] = [];
   const start = performance.now() + warmUpSeconds * 1000;
@@ -42,7 +56,9 @@ function run(order: LoadOrder): Promise<LoadReport> {
   let firstFailure: string | undefined;
   let sequence = 0;
 
-  const { payers, everybodyOnce = false } = order;
+  const { payers, everybodyOnce = false, as = 'request' } = order;
+
+  const isTool = as.startsWith('tool');
 
   function nextRequest(): string {
     if (order.payments !== undefined) {
@@ -57,11 +73,35 @@ function run(order: LoadOrder): Promise<LoadReport> {
     if (order.method === 'GET') {
       return `GET ${order.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${payer?.key}\r\n\r\n`;
     }
-    const body = payer ? `{"to":"${payee?.handle}","amount":1,"currency":"USDC"}` : '{"amount":1}';
-    const identity = payer
-      ? `Authorization: Bearer ${payer.key}\r\nIdempotency-Key: ${order.runId}-${sequence}\r\n`
-      : '';
-    return `POST ${order.path} HTTP/1.1\r\nHost: bench\r\n${identity}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    if (payer === undefined || payee === undefined) return post('', '{"amount":1}');
+    const key = `${order.runId}-${sequence}`;
+    const identity = `Authorization: Bearer ${payer.key}\r\n`;
+    if (as === 'request') {
+      return post(`${identity}Idempotency-Key: ${key}\r\n`, `{"to":"${payee.handle}","amount":1,"currency":"USDC"}`);
+    }
+    // No two are alike for the guard.
+    const payment = {
+      to: payee.handle,
+      amount: `1.${String(sequence % 1_000_000).padStart(6, '0')}`,
+      currency: 'USDC',
+    };
+    if (as === 'guarded request') {
+      return post(`${identity}Idempotency-Key: ${key}\r\nDuplicate-Guard: on\r\n`, JSON.stringify(payment));
+    }
+    const isOlder = as === 'tool of an older protocol';
+    const call = {
+      name: 'send_money',
+      arguments: { ...payment, idempotencyKey: key },
+      ...(isOlder ? {} : { _meta: newest }),
+    };
+    return post(
+      `${identity}${accepts}${isOlder ? older : newestHeaders}`,
+      JSON.stringify({ jsonrpc: '2.0', id: sequence, method: 'tools/call', params: call }),
+    );
+  }
+
+  function post(headers: string, body: string): string {
+    return `POST ${order.path} HTTP/1.1\r\nHost: bench\r\n${headers}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   }
 
   function drive(socket: Socket): Promise<void> {
@@ -81,8 +121,9 @@ function run(order: LoadOrder): Promise<LoadReport> {
         if (headEnd === -1) return;
         const length = Number(/content-length: (\d+)/i.exec(buffered)?.[1] ?? 0);
         if (buffered.length < headEnd + 4 + length) return;
+        if (/transfer-encoding: chunked/i.test(buffered) && !buffered.endsWith('\r\n0\r\n\r\n')) return;
         const now = performance.now();
-        if (!buffered.startsWith('HTTP/1.1 200')) {
+        if (!buffered.startsWith('HTTP/1.1 200') || (isTool && !buffered.includes('"status":"complete"'))) {
           failures++;
           firstFailure ??= buffered;
         } else {

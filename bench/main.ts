@@ -7,6 +7,7 @@ import { measureCustody } from './custody.ts';
 import { measureGrowth } from './growth.ts';
 import { measureIdle } from './idle.ts';
 import { measureLiquidity } from './liquidity.ts';
+import { measureMcp } from './mcp.ts';
 import { measureNano } from './nano.ts';
 import { measurePolicies } from './policies.ts';
 import {
@@ -15,6 +16,7 @@ import {
   printGrowth,
   printIdle,
   printLiquidity,
+  printMcp,
   printNano,
   printPolicies,
   printReserves,
@@ -34,7 +36,7 @@ const help = `npm run bench -- [options]
 One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine.
 
   --only PARTS            a list with commas: idle, webhooks, custody, reserves, liquidity, bridge, search, nano,
-                          policies, statement, growth, transfers (all of them if it is left out)
+                          mcp, policies, statement, growth, transfers (all of them if it is left out)
   --seconds N             how long each way is measured in a round (4)
   --repeats N             rounds; of each way the middle one counts (3)
   --transfers N           transfers in the full ledger of growth; 50000000 take 20 GB of disk (5000000)
@@ -94,6 +96,7 @@ const parts = {
   bridge: part((create) => measureBridge(create, say), printBridge),
   search: part((create) => measureSearch(create, each), printSearch),
   nano: part((create) => measureNano(create, each), printNano),
+  mcp: part((create) => measureMcp(create, each), printMcp),
   policies: part((create) => measurePolicies(create, each), printPolicies),
   statement: part((create) => measureStatement(create, each), printStatement),
   growth: part((_create, postgres) => {

@@ -4,6 +4,7 @@ import type { CustodyFigures } from './custody.ts';
 import type { GrowthFigures } from './growth.ts';
 import type { IdleFigures } from './idle.ts';
 import type { LiquidityFigures } from './liquidity.ts';
+import type { McpFigures } from './mcp.ts';
 import { describeMeasured, type Measured } from './measure.ts';
 import type { NanoFigures } from './nano.ts';
 import type { PolicyFigures } from './policies.ts';
@@ -189,6 +190,19 @@ export function printPolicies({ measured, chainedPerSecond }: PolicyFigures): vo
     `${'posting function, with four budgets ÷ without'.padEnd(64)} ${ratio(boundFunction, freeFunction)}`,
     `${'HTTP, with policies ÷ without (goal 0.75)'.padEnd(64)} ${ratio(bound, free)}`,
     `${'records chained when nobody pays'.padEnd(64)} ${chainedPerSecond.toLocaleString('en')}/s`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+export function printMcp({ measured }: McpFigures): void {
+  const [request, guarded, tool, older] = Object.values(measured).map((one) => one.transfersPerSecond);
+  const ratio = (one = Number.NaN) => (one / (request ?? Number.NaN)).toFixed(2);
+  const lines = [
+    ...Object.entries(measured).map(([name, one]) => `${name.padEnd(54)} ${describeMeasured(one)}`),
+    '',
+    `${'the tool ÷ the request (goal 0.5)'.padEnd(54)} ${ratio(tool)}`,
+    `${'the tool in an older protocol ÷ the request'.padEnd(54)} ${ratio(older)}`,
+    `${'the request with the guard ÷ without'.padEnd(54)} ${ratio(guarded)}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }
