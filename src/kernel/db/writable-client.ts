@@ -22,22 +22,21 @@ export class WritableClient extends pg.Client {
   constructor(config: pg.ClientConfig & { readonly places?: readonly pg.ClientConfig[] } = {}) {
     super(config);
     this.#places = config.places ?? [];
+    // A pool listens only once it is told of the connection, and the connection may break before that.
+    this.on('error', () => {});
   }
 
   override connect(): Promise<pg.Client>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
-    const connecting = this.#connect();
-    if (callback === undefined) return connecting;
-    connecting.then(() => (callback as () => void)(), callback);
+    if (callback === undefined) return this.#connect();
+    if (this.#places.length > 1) void this.#connect().then(() => (callback as () => void)(), callback);
+    else super.connect(callback);
     return undefined;
   }
 
   async #connect(): Promise<pg.Client> {
-    if (this.#places.length > 1) {
-      const { host, port } = await findWritable(this.#places);
-      Object.assign(this, { host, port });
-    }
+    if (this.#places.length > 1) Object.assign(this, await findWritable(this.#places));
     return super.connect() as Promise<unknown> as Promise<pg.Client>;
   }
 }
