@@ -1,10 +1,12 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { askForToken } from '../accounts/oauth/metadata.ts';
+import { whenHungUp } from '../kernel/http/client-gone.ts';
 import { httpErrors } from '../kernel/http/errors.ts';
 import { countsAsApi } from '../kernel/http/request-guards.ts';
 import { callInProcess, type InProcessParts } from './in-process.ts';
-import { createMcpServer, type ServerParts } from './server.ts';
+import { answerPlainCall, readPlainCall } from './plain-call.ts';
+import { createMcpServer, identityOf, type ServerParts } from './server.ts';
 import type { ToolCaller } from './toolbox.ts';
 
 export type EndpointParts = InProcessParts & { readonly serverParts: () => ServerParts };
@@ -27,6 +29,18 @@ export function addMcpEndpoint(app: FastifyInstance, parts: EndpointParts): void
       throw httpErrors.unauthorized(undefined, { headers });
     }
     for (const _ of otherMessages(request.body)) await api.count(request);
+    const toolCaller: ToolCaller = {
+      account: String(caller.accountId),
+      call: callInProcess(parts, request),
+      scopes: caller.scopes,
+    };
+    const { version, toolbox } = serverParts();
+    const plain = readPlainCall(request.headers, request.body);
+    const running = plain && toolbox.callPlainly?.(toolCaller, plain, whenHungUp(request.socket));
+    if (plain !== undefined && running !== undefined) {
+      const { type, text } = answerPlainCall(plain, await running, identityOf(version));
+      return reply.headers({ 'Content-Type': type, 'Cache-Control': 'no-store' }).send(Buffer.from(text));
+    }
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
     const web = new Request(`${publicUrl()}/mcp`, {
@@ -34,11 +48,6 @@ export function addMcpEndpoint(app: FastifyInstance, parts: EndpointParts): void
       headers: textHeaders(request.headers),
       signal: gone.signal,
     });
-    const toolCaller: ToolCaller = {
-      account: String(caller.accountId),
-      call: callInProcess(parts, request),
-      scopes: caller.scopes,
-    };
     const response = await handler.fetch(web, {
       parsedBody: request.body,
       authInfo: { token: '', clientId: caller.keyId, scopes: [...caller.scopes], extra: { caller: toolCaller } },

@@ -17,13 +17,15 @@ export interface ServerParts {
   readonly prompts: Prompts;
 }
 
+export const identityOf = (version: string) => ({ name: 'paywright', title: 'Paywright', version });
+
 /** One server for one request. */
 export function createMcpServer(parts: ServerParts, caller: ToolCaller): Server {
   const { version, toolbox, resources, prompts } = parts;
-  const server = new Server(
-    { name: 'paywright', title: 'Paywright', version },
-    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions },
-  );
+  const server = new Server(identityOf(version), {
+    capabilities: { tools: {}, resources: {}, prompts: {} },
+    instructions,
+  });
   server.setRequestHandler('tools/list', () => ({ tools: [...toolbox.list(caller.scopes)] }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
     toolbox.call(caller, {

@@ -44,17 +44,24 @@ export interface ToolCaller {
   readonly scopes: readonly string[];
 }
 
-interface ToolCall {
+interface PlainToolCall {
   readonly name: string;
   readonly given: Readonly<Record<string, unknown>>;
   readonly capabilities: ClientCapabilities | undefined;
+}
+
+interface ToolCall extends PlainToolCall {
   readonly mcpReq: ServerContext['mcpReq'];
 }
+
+type Result = CallToolResult | InputRequiredResult;
 
 export interface Toolbox {
   /** The tools that a key with these scopes may call. */
   list(scopes: readonly string[]): readonly Tool[];
-  call(by: ToolCaller, call: ToolCall): Promise<CallToolResult | InputRequiredResult>;
+  call(by: ToolCaller, call: ToolCall): Promise<Result>;
+  /** The same for a tool that needs nothing but its arguments. Undefined where the tool is another one, or not for this caller. */
+  callPlainly?(by: ToolCaller, call: PlainToolCall, signal: AbortSignal): Promise<Result> | undefined;
 }
 
 /** The operations that declare themselves as tools, and those that follow any of them. */
@@ -66,15 +73,28 @@ export function createToolbox(document: OpenApiDocument, stopping: AbortSignal):
     (one, other) => order.indexOf(one.name) - order.indexOf(other.name),
   );
   const scopeOf = (name: string) => (operations.has(name) ? operations.get(name)?.scope : 'read');
-  const list = (scopes: readonly string[]) =>
-    tools.filter(({ name }) => {
-      const scope = scopeOf(name);
-      return scope === undefined || scopes.includes(scope);
-    });
+  const allows = (scope: string | undefined, scopes: readonly string[]) =>
+    scope === undefined || scopes.includes(scope);
+  const list = (scopes: readonly string[]) => tools.filter(({ name }) => allows(scopeOf(name), scopes));
+
+  async function run(
+    operation: ToolOperation,
+    call: CallApi,
+    { given, capabilities }: PlainToolCall,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const answer = await call(requestOf(operation, given, signal));
+    return askOwner(answer, capabilities) ?? resultOf(answer);
+  }
 
   return {
     list,
-    async call({ account, call, scopes }, { name, given, capabilities, mcpReq }) {
+    callPlainly({ call, scopes }, wanted, signal) {
+      const operation = operations.get(wanted.name);
+      return operation && allows(operation.scope, scopes) ? run(operation, call, wanted, signal) : undefined;
+    },
+    async call({ account, call, scopes }, wanted) {
+      const { name, given, mcpReq } = wanted;
       if (!list(scopes).some((tool) => tool.name === name)) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`);
       }
@@ -87,8 +107,7 @@ export function createToolbox(document: OpenApiDocument, stopping: AbortSignal):
       }
       const asked = mcpReq.requestState<string>();
       if (asked !== undefined) return resultOfApproval(call, asked, mcpReq.signal);
-      const answer = await call(requestOf(operation, given, mcpReq.signal));
-      return askOwner(answer, capabilities) ?? resultOf(answer);
+      return run(operation, call, wanted, mcpReq.signal);
     },
   };
 }

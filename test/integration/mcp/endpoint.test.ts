@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { eras } from '../../support/agents.ts';
 import type { Client, TestAccount } from '../../support/client.ts';
 import { useService } from '../../support/service.ts';
@@ -117,4 +117,50 @@ test.each([
   const text = await reply.text();
   expect(reply.status, text).toBeLessThan(500);
   expect(text).not.toMatch(/at \w+ \(|node_modules|\.ts:/);
+});
+
+describe('a call that the library is not asked about', () => {
+  const newest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'get_account' };
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const call = { ...ping, method: 'tools/call' };
+  const params = { name: 'get_account', arguments: {} };
+
+  async function answer(headers: Record<string, string>, body: object) {
+    const reply = await post(headers, body);
+    // How it is transported: the library writes streams, and these answers are whole.
+    const own = [
+      'date',
+      'x-request-id',
+      'ratelimit',
+      'content-length',
+      'transfer-encoding',
+      'keep-alive',
+      'x-accel-buffering',
+    ];
+    return {
+      status: reply.status,
+      headers: Object.fromEntries([...reply.headers].filter(([name]) => !own.includes(name))),
+      body: JSON.parse((await reply.text()).replace(/^event: message\ndata: /, '')),
+    };
+  }
+
+  test.each([
+    ['2026-07-28', newest, { ...params, _meta: meta }, { ...params, _meta: { ...meta, 'example.com/other': 1 } }],
+    ['2025-11-25', { 'mcp-protocol-version': '2025-11-25' }, params, { ...params, _meta: {} }],
+    ['2025-03-26', {}, params, { ...params, _meta: {} }],
+  ])('has the status and the headers of any other, in protocol %s', async (_version, headers, plain, other) => {
+    const answered = await answer(headers, { ...call, params: plain });
+    expect(answered.body.result.structuredContent).toMatchObject({ handle: owner.handle });
+    expect(answered).toEqual(await answer(headers, { ...call, params: other }));
+  });
+
+  test('is also refused for a tool outside the scopes of its key', async () => {
+    const { body } = await client.post('/account/keys', { name: 'reader', scopes: ['read'] }, owner.key);
+    const send = { name: 'send_money', arguments: { to: owner.handle, amount: 1, currency: 'USDC' } };
+    const reply = await post({ authorization: `Bearer ${body.apiKey}` }, { ...call, params: send });
+    expect(await reply.text()).toContain('"code":-32602');
+  });
 });
