@@ -8,7 +8,7 @@ export const noPolicies: Authority = { stamp: 0n, spends: [] };
 
 export const freeConsent: Consent = { forPayment: () => noPolicies, forOther: () => noPolicies };
 
-/** Allows everything and takes it from one budget of each account, in USDC. */
+/** Allows everything and takes it from one budget of each account, in USDC. Its owner's stamp is 1, if there is one. */
 export function createSpendingConsent() {
   const budgets = new Map<bigint, bigint>();
   const asked: Payment[] = [];
@@ -17,7 +17,7 @@ export function createSpendingConsent() {
       const budget = budgets.get(accountId);
       if (budget === undefined) return noPolicies;
       asked.push(payment);
-      return { stamp: 0n, spends: [{ budget, amount: payment.amount.atomic }] };
+      return { stamp: 1n, spends: [{ budget, amount: payment.amount.atomic }] };
     },
     forOther: () => noPolicies,
   };

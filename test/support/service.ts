@@ -87,7 +87,7 @@ export async function startService(database: Pick<TestDatabase, 'url'>, options:
   const running: RunningPaywright = await runPaywright({
     config,
     features,
-    logger: options.logger ?? createLogger('silent'),
+    logger: options.logger ?? createLogger('error'),
     roles: options.roles ?? { serve: true, work: true },
     say: options.say ?? (() => {}),
     passwordCost: options.passwordCost ?? lowestPasswordCost,

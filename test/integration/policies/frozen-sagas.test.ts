@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { Ended } from '../../../src/kernel/sagas/checkpoint.ts';
 import { houseBalance } from '../../../src/ledger/balances.ts';
 import { verifyLedger } from '../../../src/ledger/verify.ts';
-import { createBudget, readBudget } from '../../support/budgets.ts';
+import { changeStamp, createBudget, readBudget } from '../../support/budgets.ts';
 import { createSpendingConsent, featuresAsking } from '../../support/consent.ts';
 import { startService, useService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
@@ -32,6 +32,8 @@ async function newAgent() {
   const agent = (await service.client.post('/account/keys', { name: 'agent' }, key)).body;
   const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
   const [{ id } = { id: 0n }] = rows;
+  // Payments of one owner that are made at once wait for one another at the stamp.
+  await changeStamp(db, id);
   const budget = await createBudget(db, { id, keyId: agent.id }, { most: 10n ** 21n });
   budgets.set(id, budget);
   return { key, agent, budget };
