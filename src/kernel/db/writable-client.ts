@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { readSeveralHosts } from '../several-hosts.ts';
+import { WritableHost } from './writable-host.ts';
 
 /**
  * Reads a URL that may name several hosts, as libpq does: `postgres://ada@one:5432,two/db?target_session_attrs=read-write`. Undefined
@@ -36,41 +37,22 @@ export class WritableClient extends pg.Client {
   }
 
   async #connect(): Promise<pg.Client> {
-    if (this.#places.length > 1) Object.assign(this, await findWritable(this.#places));
+    if (this.#places.length > 1) {
+      const hosts = hostsOf(this.#places);
+      const found = await hosts.find();
+      Object.assign(this, { host: found.host, port: found.port });
+      hosts.watch(this, found);
+    }
     return super.connect() as Promise<unknown> as Promise<pg.Client>;
   }
 }
 
-interface Found {
-  readonly host: string;
-  readonly port: number;
-}
+/** One for all clients of the same database. */
+const known = new Map<string, WritableHost>();
 
-/** Many connections are often opened at once. A host that has just lost its role cuts them all. */
-const validMs = 1_000;
-const known = new Map<string, { readonly since: number; readonly found: Promise<Found> }>();
-
-function findWritable(places: readonly pg.ClientConfig[]): Promise<Found> {
+function hostsOf(places: readonly pg.ClientConfig[]): WritableHost {
   const name = places.map(({ connectionString }) => connectionString).join(' ');
-  const last = known.get(name);
-  if (last !== undefined && performance.now() - last.since < validMs) return last.found;
-  const found = Promise.any(places.map(askIfWritable)).catch((error: AggregateError) => {
-    known.delete(name);
-    throw error.errors[0];
-  });
-  known.set(name, { since: performance.now(), found });
-  return found;
-}
-
-async function askIfWritable(place: pg.ClientConfig): Promise<Found> {
-  const client = new pg.Client({ ...place, connectionTimeoutMillis: 3_000, query_timeout: 3_000 });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    const { rows } = await client.query('SHOW transaction_read_only');
-    if (rows[0]?.transaction_read_only === 'off') return { host: client.host, port: client.port };
-    throw Object.assign(new Error('none of the hosts of the database accepts writes now'), { code: '57P03' });
-  } finally {
-    client.end().catch(() => {});
-  }
+  const hosts = known.get(name) ?? new WritableHost(places);
+  known.set(name, hosts);
+  return hosts;
 }

@@ -9,6 +9,7 @@ import { isUnavailable, openDatabase } from '../../../src/kernel/db/database.ts'
 import { startListener } from '../../../src/kernel/db/listener.ts';
 import { readDatabaseUrl } from '../../../src/kernel/db/writable-client.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { signalPostgres } from '../../support/postgres-processes.ts';
 import { until } from '../../support/until.ts';
 
 const logger = createLogger('silent');
@@ -37,13 +38,19 @@ async function startPair() {
     await standby.stop();
     rmSync(folder, { recursive: true, force: true });
   });
-  return { primary, standby };
+  return { primary, standby, primaryData: join(primaryDir, 'postgres') };
 }
 
+/** With both hosts, as an operator writes it. */
+const urlOf = ({ primary, standby }: Awaited<ReturnType<typeof startPair>>) =>
+  readDatabaseUrl(
+    `postgresql://paywright@${hostOf(standby.url)},${hostOf(primary.url)}/paywright?target_session_attrs=read-write`,
+  ) ?? '';
+
 it('connections go to the host that accepts writes, also after another has taken over', async () => {
-  const { primary, standby } = await startPair();
-  const [one, other] = [hostOf(standby.url), hostOf(primary.url)];
-  const url = readDatabaseUrl(`postgresql://paywright@${one},${other}/paywright?target_session_attrs=read-write`) ?? '';
+  const pair = await startPair();
+  const { primary, standby } = pair;
+  const url = urlOf(pair);
   const db = openDatabase({ url, poolSize: 4, logger });
   onTestFinished(() => db.close());
   const heard: string[] = [];
@@ -87,4 +94,42 @@ it('connections go to the host that accepts writes, also after another has taken
   await until('the notification', async () => heard.includes('after'));
   const { rows } = await withClient({ url, applicationName: 'alone' }, (client) => client.query('SELECT FROM kept'));
   expect(rows).toHaveLength(2);
+});
+
+it('what waits for a primary that stands still is told as soon as another has taken over, and nothing goes back', async () => {
+  const pair = await startPair();
+  const url = urlOf(pair);
+  // By itself it would wait for longer than this test.
+  const db = openDatabase({ url, poolSize: 4, logger, limits: { statementMs: 3_600_000 } });
+  onTestFinished(() => db.close());
+  await db.query('CREATE TABLE kept (id integer PRIMARY KEY)');
+  const copy = new pg.Client({ connectionString: pair.standby.url });
+  await copy.connect();
+  onTestFinished(() => copy.end());
+  await until(
+    'the table on the standby',
+    async () => (await copy.query("SELECT FROM pg_class WHERE relname = 'kept'")).rowCount === 1,
+  );
+
+  signalPostgres(pair.primaryData, 'SIGSTOP');
+  const asked = db.query('INSERT INTO kept VALUES (1)').catch((error: unknown) => error);
+  const begun = db.transaction((tx) => tx.query('INSERT INTO kept VALUES (2)')).catch((error: unknown) => error);
+  await copy.query('SELECT pg_promote()');
+  expect(isUnavailable(await asked)).toBe(true);
+  expect(isUnavailable(await begun)).toBe(true);
+
+  // It still believes to be the primary.
+  signalPostgres(pair.primaryData, 'SIGCONT');
+  const timelineAt = async (at: string) =>
+    withClient({ url: at, applicationName: 'alone' }, async (client) => {
+      const { rows } = await client.query('SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)::integer AS timeline');
+      return rows[0].timeline as number;
+    });
+  expect(await timelineAt(pair.primary.url)).toBe(1);
+  const since = performance.now();
+  // Whoever asks both anew every second, asks a few times.
+  await until('a few looks', async () => {
+    expect(await timelineAt(url)).toBe(2);
+    return performance.now() - since > 4_000;
+  });
 });
