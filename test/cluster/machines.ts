@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signalPostgres } from '../support/postgres-processes.ts';
 import { freePort } from '../support/process.ts';
@@ -24,6 +24,8 @@ export interface Machine {
   /** Its Patroni reaches no member of etcd until `heal`. */
   cut(): void;
   heal(): void;
+  /** The end of what its programs have written. */
+  log(): string;
 }
 
 /** Each machine names all members of etcd, so their ports are chosen first. */
@@ -93,8 +95,12 @@ async function makeMachine({ folder, own, members }: Place): Promise<Machine> {
     heal() {
       for (const relay of relays) relay.heal();
     },
+    log: () =>
+      ['etcd.log', 'patroni.log'].map((name) => `${own.name}, ${name}:\n${endOf(join(home, name))}`).join('\n'),
   };
 }
+
+const endOf = (file: string) => readFileSync(file, 'utf8').split('\n').slice(-15).join('\n');
 
 function etcdOptions({ name, client, peer }: Member, members: readonly Member[], data: string): readonly string[] {
   const url = (port: number) => `http://127.0.0.1:${port}`;

@@ -43,15 +43,17 @@ export async function startPostgresCluster(parent: string): Promise<PostgresClus
     return machines.find((_, index) => answers[index]);
   }
 
+  async function awaitState<State>(what: string, look: () => Promise<State | undefined | false>): Promise<State> {
+    return until(what, look, 180_000).catch((error: Error) => {
+      throw new Error([error.message, ...machines.map((machine) => machine.log())].join('\n'));
+    });
+  }
+
   async function awaitLeader(other?: Machine): Promise<Machine> {
-    return until(
-      'a primary',
-      async () => {
-        const found = await leader();
-        return found !== undefined && found !== other && (await acceptsWrites(found)) && found;
-      },
-      180_000,
-    );
+    return awaitState('a primary', async () => {
+      const found = await leader();
+      return found !== undefined && found !== other && (await acceptsWrites(found)) && found;
+    });
   }
 
   async function members(): Promise<readonly Member[]> {
@@ -60,15 +62,11 @@ export async function startPostgresCluster(parent: string): Promise<PostgresClus
   }
 
   async function awaitHealthy(): Promise<void> {
-    await until(
-      'the whole cluster',
-      async () => {
-        const found = await members();
-        const has = (role: string) => found.filter((one) => one.role === role && one.state === 'running').length === 1;
-        return found.length === 3 && has('leader') && has('sync_standby') && has('replica') && found.every(isNear);
-      },
-      180_000,
-    );
+    await awaitState('the whole cluster', async () => {
+      const found = await members();
+      const has = (role: string) => found.filter((one) => one.role === role && one.state === 'running').length === 1;
+      return found.length === 3 && has('leader') && has('sync_standby') && has('replica') && found.every(isNear);
+    });
   }
 
   const first = await awaitLeader();

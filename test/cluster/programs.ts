@@ -12,7 +12,7 @@ export const postgresBin = existsSync(debian)
       .at(-1)
   : undefined;
 
-const others = ['patroni', 'etcd', 'etcdctl', 'haproxy', 'redis-server'];
+const others = ['patroni', 'etcd', 'haproxy', 'redis-server'];
 
 /** Whether Debian's packages are here that the cluster is made of. */
 export const clusterIsHere =

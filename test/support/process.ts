@@ -29,6 +29,8 @@ export interface LaunchOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Put before the command, such as a program that becomes another user first. */
   readonly prefix?: readonly string[];
+  /** That of another release. */
+  readonly program?: string;
 }
 
 /** Starts `paywright start` as its own process and waits until it is ready. */
@@ -102,8 +104,8 @@ export async function canSignIn({ client }: ServerProcess, { email, password, ha
 }
 
 /** Starts a command and returns at once. */
-export function begin(args: readonly string[], { dataDir, env, prefix = [] }: LaunchOptions) {
-  const [command = process.execPath, ...rest] = [...prefix, process.execPath, bin, ...args];
+export function begin(args: readonly string[], { dataDir, env, prefix = [], program = bin }: LaunchOptions) {
+  const [command = process.execPath, ...rest] = [...prefix, process.execPath, program, ...args];
   const child = spawn(command, rest, {
     env: { ...surroundings, DATA_DIR: dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

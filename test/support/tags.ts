@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestTagDefinition } from 'vitest/config';
+import { clusterIsHere } from '../cluster/programs.ts';
 import { publishedIsHere } from '../emulators/circle/published.ts';
 import { findBrowser } from './browser.ts';
 import { redisBinary } from './redis-binary.ts';
@@ -16,6 +17,7 @@ declare module 'vitest' {
       | 'longer'
       | 'thorough'
       | 'redis'
+      | 'cluster'
       | 'chromium'
       | 'root'
       | 'other-user'
@@ -36,6 +38,12 @@ const isRoot = process.getuid?.() === 0;
 
 const needs: readonly Need[] = [
   { name: 'redis', isHere: redisBinary !== undefined, howToGetIt: 'no Redis: install redis-server or valkey-server' },
+  {
+    name: 'cluster',
+    isHere: clusterIsHere,
+    howToGetIt:
+      'no cluster: install patroni, etcd-server, python3-etcd, haproxy, postgresql and redis-server of Debian',
+  },
   {
     name: 'chromium',
     isHere: (await findBrowser()) !== undefined,

@@ -18,7 +18,9 @@ interface Answer extends Host {
 /** Many connections are often opened at once. */
 const validMs = 1_000;
 const lookEveryMs = 1_000;
-const patienceMs = 3_000;
+/** Whoever answers first is enough, so this is for none of them. */
+const connectMs = 10_000;
+const probeMs = 3_000;
 
 /**
  * Finds out which of several hosts accepts writes, and closes the connections to another one as soon as it no longer does. A machine that
@@ -79,7 +81,7 @@ export class WritableHost {
     const current = this.#places.find((place) => isSame(place, this.#current));
     if (current === undefined) return false;
     try {
-      this.#probe ??= await open(current.config);
+      this.#probe ??= await open(current.config, probeMs);
       const { rows } = await this.#probe.query('SHOW transaction_read_only');
       return rows[0]?.transaction_read_only === 'off';
     } catch {
@@ -104,7 +106,7 @@ export class WritableHost {
   }
 
   async #ask({ host, port, config }: Place): Promise<Answer> {
-    const client = await open(config);
+    const client = await open(config, connectMs);
     try {
       const { rows } = await client.query(
         `SELECT current_setting('transaction_read_only') = 'off' AS writes, pg_is_in_recovery() AS recovers,
@@ -128,7 +130,7 @@ export class WritableHost {
 const noneWrites = () =>
   Object.assign(new Error('none of the hosts of the database accepts writes now'), { code: '57P03' });
 
-async function open(place: pg.ClientConfig): Promise<pg.Client> {
+async function open(place: pg.ClientConfig, patienceMs: number): Promise<pg.Client> {
   const client = new pg.Client({ ...place, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs });
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {

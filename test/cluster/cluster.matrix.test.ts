@@ -1,0 +1,145 @@
+// @module-tag matrix
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { privateKeyToAddress } from 'viem/accounts';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/kernel/db/database.ts';
+import { readDatabaseUrl } from '../../src/kernel/db/writable-client.ts';
+import { createLogger } from '../../src/kernel/log/logger.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+import { type Fault, type FaultName, faults, roll, type World } from './faults.ts';
+import { makeNextRelease, startInstances } from './instances.ts';
+import { startLoad, startPulse } from './load.ts';
+import { startPostgresCluster } from './postgres-cluster.ts';
+import { startProbe } from './probe.ts';
+import { awaitEnd, findDifferences, findProblems, findSplits, findUntold } from './proof.ts';
+import { startRedisCluster } from './redis-cluster.ts';
+import { printRounds, type Round } from './report.ts';
+
+/** `npm run cluster` sets it, and wants the figures. */
+const rounds = Number(process.env['CLUSTER_ROUNDS'] ?? 1);
+const isMeasured = process.env['CLUSTER_ROUNDS'] !== undefined;
+const outside = privateKeyToAddress(`0x${'7'.repeat(64)}`);
+const receiver = await startReceiver();
+
+const say = (text: string) => {
+  if (isMeasured) process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
+};
+
+async function startWorld(): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'cluster-'));
+  chmodSync(folder, 0o777);
+  const postgres = await startPostgresCluster(folder);
+  onTestFinished(() => postgres.end());
+  say('PostgreSQL runs on three machines');
+  const redis = await startRedisCluster(folder);
+  const env = {
+    DATABASE_URL: postgres.url,
+    DATABASE_POOL_SIZE: '8',
+    REDIS_URL: redis.url,
+    ALLOW_PRIVATE_HOSTS: receiver.host,
+    RATE_LIMIT_FREE_PER_MINUTE: '1000000',
+    RATE_LIMIT_ANONYMOUS_PER_MINUTE: '1000000',
+    WITHDRAWAL_DAILY_LIMIT_FREE: '0',
+  };
+  const instances = await startInstances({ folder, env, count: 3 });
+  say('three instances run');
+  return { postgres, redis, instances, next: makeNextRelease(folder) };
+}
+
+test('three instances on a cluster lose machines, and nothing that was acknowledged', {
+  tags: ['cluster'],
+  timeout: 3 * 3_600_000,
+}, async () => {
+  const world = await startWorld();
+  const { postgres, instances } = world;
+  const urls = instances.all.map(({ url }) => url);
+  const db = openDatabase({
+    url: readDatabaseUrl(postgres.url) ?? '',
+    poolSize: 4,
+    logger: createLogger('silent'),
+    limits: { statementMs: 120_000 },
+  });
+  onTestFinished(() => db.close());
+  const probe = await startProbe(postgres.machines, await postgres.awaitLeader());
+  await fillShelf(instances.url);
+  const load = await startLoad({ url: instances.url, instances: urls, workers: 12, outside, receiver: receiver.url });
+  const pulse = await startPulse(instances.url, urls);
+  /** Waits until each instance has acknowledged a payment, and says when the last of them had. */
+  const awaitAll = async (since: number) =>
+    until(
+      'every instance',
+      async () => {
+        const firsts = [...pulse.times.values()].map((times) => times.find((at) => at > since));
+        return firsts.every((at) => at !== undefined) && Math.max(...(firsts as number[]));
+      },
+      180_000,
+    );
+  await awaitAll(performance.now());
+
+  const measured: Round[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, fault] of Object.entries(faults) as [FaultName, Fault][]) {
+      const since = performance.now();
+      const lost = load.lost;
+      const { ledAt, mend } = await fault(world, round);
+      const backAt = ledAt === undefined ? undefined : await awaitAll(ledAt);
+      await mend();
+      await postgres.awaitHealthy();
+      const ended = await awaitAll(performance.now());
+      const times = load.answered.map(({ at }) => at).filter((at) => at > since - 1_000 && at < ended);
+      const silentMs = Math.max(...times.slice(1).map((at, index) => at - (times[index] as number)));
+      measured.push({
+        fault: name,
+        silentMs,
+        ...(ledAt !== undefined && { patroniMs: ledAt - since }),
+        ...(ledAt !== undefined && backAt !== undefined && { backMs: backAt - ledAt }),
+        lost: load.lost - lost,
+      });
+      say(`${round + 1} of ${rounds}: ${JSON.stringify(measured.at(-1))}`);
+      expect(load.wrong).toEqual([]);
+    }
+  }
+
+  // A roll loses nothing that one retry would not save.
+  const before = load.answered.length;
+  await roll(world);
+  await awaitAll(performance.now());
+  const rolled = load.answered.slice(before);
+  say(
+    `rolled: ${rolled.length} answers, ${rolled.filter(({ attempts }) => attempts > 1).length} of them at the second attempt`,
+  );
+  expect(rolled.length).toBeGreaterThan(0);
+  expect(Math.max(...rolled.map(({ attempts }) => attempts))).toBeLessThanOrEqual(2);
+
+  await load.stop();
+  await pulse.stop();
+  await probe.stop();
+  const acknowledged = [...load.acknowledged, ...pulse.acknowledged];
+  const counts = Object.entries(Object.groupBy(acknowledged, ({ feature }) => feature)).map(
+    ([feature, list]) => `${list?.length} ${feature}s`,
+  );
+  say(`acknowledged: ${counts.join(', ')}`);
+  expect(load.wrong).toEqual([]);
+  await awaitEnd(db);
+  expect(await findDifferences(db, acknowledged)).toEqual([]);
+  expect(await findSplits(db, probe)).toEqual([]);
+  expect(new Set(probe.acknowledged.map(({ timeline }) => timeline)).size, 'primaries').toBeGreaterThan(3 * rounds);
+  expect(await findProblems(db, { url: instances.url, outside, acknowledged })).toEqual([]);
+  expect(await findUntold(db, receiver.arrived)).toEqual([]);
+  if (!isMeasured) return;
+  printRounds(measured, acknowledged.length);
+  for (const { fault, backMs, silentMs } of measured) expect(backMs ?? silentMs, fault).toBeLessThan(5_000);
+});
+
+/** Otherwise the demo shop would be sold out. */
+async function fillShelf(url: string): Promise<void> {
+  const sandbox = (await (await fetch(`${url}/api/sandbox`)).json()) as { demoShop: { url: string } };
+  await fetch(`${sandbox.demoShop.url}/switches`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ products: { 'stoneware-mug-sea': { stock: 100_000 } } }),
+  });
+}

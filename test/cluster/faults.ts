@@ -1,0 +1,48 @@
+import type { Instance, Instances, Release } from './instances.ts';
+import type { PostgresCluster } from './postgres-cluster.ts';
+import type { RedisCluster } from './redis-cluster.ts';
+
+export interface World {
+  readonly postgres: PostgresCluster;
+  readonly redis: RedisCluster;
+  readonly instances: Instances;
+  readonly next: Release;
+}
+
+/** What happens to the cluster. Returns what undoes it, and when another primary accepted writes if there is one. */
+export type Fault = (world: World, round: number) => Promise<{ readonly ledAt?: number; mend(): Promise<void> }>;
+
+/** Whatever it does to the machine that leads, another one leads afterwards. */
+const losesPrimary =
+  (harm: 'kill' | 'stop' | 'cut', mend: 'start' | 'resume' | 'heal'): Fault =>
+  async ({ postgres }) => {
+    const old = await postgres.awaitLeader();
+    await old[harm]();
+    await postgres.awaitLeader(old);
+    return { ledAt: performance.now(), mend: async () => old[mend]() };
+  };
+
+const any = (all: readonly Instance[], round: number) => all[round % all.length] as Instance;
+
+export const faults = {
+  /** Its power fails. */
+  'primary killed': losesPrimary('kill', 'start'),
+  /** It stands still and wakes up later, when another one has its place. */
+  'primary stopped': losesPrimary('stop', 'resume'),
+  /** It runs, and does not know whether it still leads. */
+  'primary cut off from etcd': losesPrimary('cut', 'heal'),
+  'instance killed': async ({ instances }, round) => {
+    const instance = any(instances.all, round);
+    await instance.kill();
+    return { mend: () => instance.start() };
+  },
+  'Redis killed': async ({ redis }) => ({ mend: await redis.killPrimary() }),
+} as const satisfies Record<string, Fault>;
+
+export type FaultName = keyof typeof faults;
+
+/** A migration is applied, then each instance gives way to one of the next release. */
+export async function roll({ instances, next }: World): Promise<void> {
+  await instances.run(['migrate'], next);
+  for (const instance of instances.all) await instance.restart(next);
+}

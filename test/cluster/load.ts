@@ -1,0 +1,280 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client, createClient } from '../support/client.ts';
+
+/** What was acknowledged, which the proof looks for. */
+export interface Acknowledged {
+  readonly feature: string;
+  readonly handle: string;
+  readonly id: string;
+  /** In the currency's own text. */
+  readonly amount: string;
+}
+
+/** One request until it was answered. */
+interface Answered {
+  readonly at: number;
+  readonly attempts: number;
+}
+
+export interface Load {
+  readonly acknowledged: Acknowledged[];
+  readonly answered: Answered[];
+  /** Every answer that was wrong. The proof wants none. */
+  readonly wrong: string[];
+  /** Attempts without an answer, or that were told to come again. */
+  lost: number;
+  stop(): Promise<void>;
+}
+
+export interface LoadOptions {
+  readonly url: string;
+  /** Each instance, for what all of them have to know at once. */
+  readonly instances: readonly string[];
+  readonly workers: number;
+  /** Where withdrawals go. */
+  readonly outside: string;
+  readonly receiver: string;
+}
+
+const attemptMs = 10_000;
+const patienceMs = 240_000;
+
+/** After these, and after no answer at all, the same request is sent again. */
+const again = new Set(['unavailable', 'outcome_unknown', 'idempotency_in_progress', 'chain_unavailable']);
+
+interface Reply {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the operation answers
+  readonly body: any;
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly body?: object;
+  readonly key: string;
+  /** Called for each attempt. */
+  readonly onLost?: () => void;
+}
+
+/** Sends a request with one Idempotency-Key until it is answered. */
+async function askUntilAnswered(
+  url: string,
+  path: string,
+  { method = 'POST', body, key, onLost }: Asked,
+): Promise<Reply & { readonly attempts: number }> {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(body && { 'content-type': 'application/json' }),
+    ...(method !== 'GET' && { 'idempotency-key': randomUUID() }),
+  };
+  const deadline = performance.now() + patienceMs;
+  let last = '';
+  for (let attempts = 1; performance.now() < deadline; attempts++) {
+    const reply = await attempt(`${url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    if (typeof reply !== 'string') return { ...reply, attempts };
+    last = reply;
+    onLost?.();
+    await sleep(250);
+  }
+  throw new Error(`${method} ${path} was not answered: ${last}`);
+}
+
+/** An answer, or why there is none yet. */
+async function attempt(url: string, request: RequestInit): Promise<Reply | string> {
+  try {
+    const reply = await fetch(url, { ...request, signal: AbortSignal.timeout(attemptMs) });
+    const text = await reply.text();
+    if (!reply.headers.get('content-type')?.includes('json')) return `${reply.status} ${text.slice(0, 200)}`;
+    const body = text === '' ? {} : JSON.parse(text);
+    if (again.has(body.code)) return `${reply.status} ${body.code}`;
+    return { status: reply.status, body };
+  } catch (error) {
+    return String((error as Error).cause ?? error);
+  }
+}
+
+interface Account {
+  readonly handle: string;
+  readonly key: string;
+  readonly client: Client;
+}
+
+/** Accounts that use every feature, each one request after another, until they are stopped. */
+export async function startLoad({ url, instances, workers, outside, receiver }: LoadOptions): Promise<Load> {
+  const client = createClient(url);
+  const accounts: Account[] = [];
+  for (let number = 0; number < workers; number++) {
+    const { handle, key } = await client.register();
+    accounts.push({ handle, key, client });
+    await fund(client, key);
+    const events = ['payment.received', 'withdrawal.completed', 'invoice.paid'];
+    const { status } = await client.post('/webhooks', { url: receiver, events }, key);
+    if (status !== 201) throw new Error(`the webhook was refused: ${status}`);
+  }
+
+  let isStopped = false;
+  const load: Load = {
+    acknowledged: [],
+    answered: [],
+    wrong: [],
+    lost: 0,
+    async stop() {
+      isStopped = true;
+      await Promise.all(running);
+    },
+  };
+
+  async function ask(path: string, asked: Omit<Asked, 'onLost'>): Promise<Reply['body'] | undefined> {
+    const reply = await askUntilAnswered(url, path, { ...asked, onLost: () => load.lost++ });
+    load.answered.push({ at: performance.now(), attempts: reply.attempts });
+    if (reply.status < 300) return reply.body;
+    load.wrong.push(`${asked.method ?? 'POST'} ${path}: ${reply.status} ${JSON.stringify(reply.body).slice(0, 300)}`);
+    return undefined;
+  }
+
+  /** What an account does in turn. Transfers stand for the most of it. */
+  function jobsOf({ handle, key }: Account, payee: Account): readonly (() => Promise<void>)[] {
+    const keep = (feature: string, id: string | undefined, amount: string) => {
+      if (id !== undefined) load.acknowledged.push({ feature, handle, id, amount });
+    };
+    const act =
+      (feature: string, path: string, body: object, idOf: (answer: Reply['body']) => string, amount: string) =>
+      async () => {
+        const answer = await ask(path, { key, body });
+        if (answer !== undefined) keep(feature, idOf(answer), amount);
+      };
+    const transfer = act(
+      'transfer',
+      '/agent/transfer',
+      { to: payee.handle, amount: 0.25, currency: 'USDC' },
+      ({ transferId }) => transferId,
+      '0.25',
+    );
+    const order = {
+      website: 'demo-shop.example',
+      productTitle: 'Stoneware Mug, Sea',
+      productBrand: 'Alder Pottery',
+      amount: 24,
+      paymentMethod: 'usdc',
+      shippingAddress: 'Ada Lovelace, 1 Main St, 94105 San Francisco, US',
+    };
+    const withdrawal = { amount: 2, address: outside };
+    return [
+      transfer,
+      act('withdrawal', '/circle/withdraw', withdrawal, ({ txId }) => txId, '2'),
+      transfer,
+      payInvoice,
+      transfer,
+      act('swap', '/swap/execute', { from: 'USDC', to: 'ETH', amount: '5' }, ({ txId }) => txId, '5'),
+      transfer,
+      revokeKey,
+      transfer,
+      act(
+        'bridge',
+        '/cross-chain/transfer',
+        { from: 'MATIC', to: 'BASE', amount: '5' },
+        ({ transferId }) => transferId,
+        '5',
+      ),
+      transfer,
+      act(
+        'call',
+        '/nano/pay',
+        { url: 'http://demo-seller.example/forecast', maxAmount: 0.01 },
+        ({ payment }) => payment.id,
+        '0.01',
+      ),
+      transfer,
+      act('funding', '/sandbox/fund', { amount: 10 }, ({ transferId }) => transferId, '10'),
+      transfer,
+      act('order', '/shopping/buy', order, ({ orderId }) => orderId, '24'),
+    ];
+
+    async function payInvoice(): Promise<void> {
+      const asked = { toHandle: handle, amount: 0.5, currency: 'USDC', description: 'of the load' };
+      const invoice = await ask('/invoices', { key: payee.key, body: asked });
+      if (invoice === undefined) return;
+      const paid = await ask(`/invoices/${invoice.id}/pay`, { key });
+      keep('transfer', paid?.transferId, '0.5');
+    }
+
+    async function revokeKey(): Promise<void> {
+      const made = await ask('/account/keys', { key, body: { name: 'of the load', scopes: ['read'] } });
+      if (made === undefined) return;
+      await Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
+      if ((await ask(`/account/keys/${made.id}`, { method: 'DELETE', key })) === undefined) return;
+      const answers = await Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
+      if (answers.includes(200)) load.wrong.push(`a revoked key was accepted: ${answers}`);
+    }
+  }
+
+  const running = accounts.map(async (account, index) => {
+    const jobs = jobsOf(account, accounts[(index + 1) % accounts.length] as Account);
+    for (let turn = index; !isStopped; turn++) {
+      await jobs[turn % jobs.length]?.().catch((error: Error) => load.wrong.push(error.message));
+      await sleep(100);
+    }
+  });
+  return load;
+}
+
+async function fund(client: Client, key: string): Promise<void> {
+  const { status, body } = await client.post('/sandbox/fund', { amount: 10_000 }, key);
+  if (status !== 200) throw new Error(`no money: ${status} ${JSON.stringify(body)}`);
+}
+
+/** The status, or 0 where nobody answers. */
+async function lookWith(url: string, key: string): Promise<number> {
+  const headers = { authorization: `Bearer ${key}` };
+  const reply = await fetch(`${url}/api/circle/balance`, { headers, signal: AbortSignal.timeout(5_000) }).catch(
+    () => undefined,
+  );
+  await reply?.text();
+  return reply?.status ?? 0;
+}
+
+/** A small payment at one instance after another, each until it is answered. */
+export interface Pulse {
+  readonly acknowledged: Acknowledged[];
+  /** When each instance has acknowledged one. */
+  readonly times: ReadonlyMap<string, readonly number[]>;
+  stop(): Promise<void>;
+}
+
+export async function startPulse(url: string, instances: readonly string[]): Promise<Pulse> {
+  const client = createClient(url);
+  const [payer, payee] = [await client.register(), await client.register()];
+  await fund(client, payer.key);
+  const acknowledged: Acknowledged[] = [];
+  const times = new Map<string, number[]>(instances.map((one) => [one, []]));
+  let isStopped = false;
+  const running = instances.map(async (instance) => {
+    while (!isStopped) {
+      const headers = {
+        authorization: `Bearer ${payer.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': randomUUID(),
+      };
+      const body = JSON.stringify({ to: payee.handle, amount: 0.01, currency: 'USDC' });
+      for (;;) {
+        const reply = await attempt(`${instance}/api/agent/transfer`, { method: 'POST', headers, body });
+        if (typeof reply !== 'string') {
+          times.get(instance)?.push(performance.now());
+          acknowledged.push({ feature: 'transfer', handle: payer.handle, id: reply.body.transferId, amount: '0.01' });
+          break;
+        }
+        await sleep(100);
+      }
+      await sleep(250);
+    }
+  });
+  return {
+    acknowledged,
+    times,
+    async stop() {
+      isStopped = true;
+      await Promise.all(running);
+    },
+  };
+}
