@@ -38,12 +38,8 @@ export async function measureInstances(
   const url = await createDatabase('instances');
   const db = openDatabase({ url, poolSize: 2, logger: createLogger('silent') });
   const people = await createPeople(db, 10_000);
-  const servers: Server[] = [];
+  const order = { seconds, path: '/api/agent/transfer', people };
   try {
-    for (let n = 0; n < 3; n++) servers.push(await startServer(url, { BENCH_DELAYS: 'off' }));
-    for (const server of servers) {
-      await load(server, { connections, seconds: 0, path: '/api/agent/transfer', people, everybodyOnce: true });
-    }
     const counters = async () => {
       const { rows } = await db.query<{ transfers: bigint; bytes: bigint }>(
         `SELECT (SELECT count(*) FROM ledger.postings) AS transfers,
@@ -51,17 +47,18 @@ export async function measureInstances(
       );
       return rows[0] ?? { transfers: 0n, bytes: 0n };
     };
-    const measure = async (count: number): Promise<InstancesMeasured> => {
-      const active = servers.slice(0, count);
+    const measureWith = async (servers: readonly Server[]): Promise<InstancesMeasured> => {
+      const count = servers.length;
       const spent = () => {
-        const server = active.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
-        const family = cpuSeconds(process.pid, 'family');
-        const all = servers.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
-        return { server, load: family - all, postgres: cpuSeconds(servers[0]?.postgresPid ?? 0, 'family') };
+        const server = servers.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
+        const load = cpuSeconds(process.pid, 'family') - server;
+        return { server, load, postgres: cpuSeconds(servers[0]?.postgresPid ?? 0, 'family') };
       };
+      // Every instance remembers every key afterwards.
+      for (const server of servers) await load(server, { ...order, connections, seconds: 0, everybodyOnce: true });
       const [before, from] = [await counters(), spent()];
-      const order = { connections: connections / count, seconds, path: '/api/agent/transfer', people };
-      const loads = await Promise.all(active.map((server) => load(server, order)));
+      const share = { ...order, connections: connections / count };
+      const loads = await Promise.all(servers.map((server) => load(server, share)));
       const to = spent();
       const after = await counters();
       const transfers = Number(after.transfers - before.transfers);
@@ -76,6 +73,17 @@ export async function measureInstances(
         walBytes: Number(after.bytes - before.bytes) / transfers,
       };
     };
+    /** An idle instance would cost something, too. */
+    const measure = async (count: number) => {
+      const servers: Server[] = [];
+      try {
+        for (let n = 0; n < count; n++)
+          servers.push(await startServer(url, { BENCH_DELAYS: 'off', BENCH_ROOTS: 'hourly' }));
+        return await measureWith(servers);
+      } finally {
+        for (const server of servers) await server.stop();
+      }
+    };
     const runs: InstancesMeasured[][] = [[], [], []];
     for (let round = 1; round <= repeats; round++) {
       say(`Instances, round ${round} of ${repeats} …`);
@@ -86,7 +94,6 @@ export async function measureInstances(
       return sorted[sorted.length >> 1] ?? [];
     });
   } finally {
-    for (const server of servers) await server.stop();
     await db.close();
   }
 }

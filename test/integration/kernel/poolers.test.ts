@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { openDatabase } from '../../../src/kernel/db/database.ts';
@@ -44,6 +45,36 @@ test('behind a pooler in transaction mode the service refuses to start', { tags:
     "DATABASE_URL leads through a connection pooler in transaction mode, which loses the service's locks and notifications.",
   );
   await expect(startService({ url: `${url}?statement_timeout=1000` })).rejects.toThrow('in transaction mode');
+});
+
+test('what such a pooler would lose: locks, notifications, settings, prepared statements', {
+  tags: ['pgbouncer'],
+}, async () => {
+  const url = await startPgbouncer(database.url, { poolMode: 'transaction' });
+  const connect = async (connectionString: string) => {
+    const client = new pg.Client({ connectionString });
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+  const [mine, other, direct] = [await connect(url), await connect(url), await connect(database.url)];
+  const heard: string[] = [];
+  mine.on('notification', () => heard.push('mine'));
+  other.on('notification', () => heard.push('other'));
+
+  await mine.query("SET lock_timeout = '123ms'");
+  expect((await other.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: '123ms' }]);
+  const lock = 'SELECT pg_try_advisory_lock(1) AS taken';
+  expect((await mine.query(lock)).rows).toEqual([{ taken: true }]);
+  expect((await other.query(lock)).rows).toEqual([{ taken: true }]);
+  await mine.query({ name: 'known', text: 'SELECT 1' });
+  await expect(other.query({ name: 'known', text: 'SELECT 2' })).rejects.toThrow('already exists');
+
+  await mine.query('LISTEN news');
+  await other.query('BEGIN');
+  await direct.query('NOTIFY news');
+  await other.query('COMMIT');
+  expect(heard).toEqual(['other']);
 });
 
 test('behind a pooler in session mode every connection has its settings', { tags: ['pgbouncer'] }, async () => {
