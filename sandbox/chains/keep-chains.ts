@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Database } from '../../src/kernel/db/database.ts';
 import { tryHoldLock } from '../../src/kernel/db/locks.ts';
+import { WritableClient } from '../../src/kernel/db/writable-client.ts';
 import type { Logger } from '../../src/kernel/log/logger.ts';
 import { homeChain } from '../../src/money/catalogue.ts';
 import { type ChainUrls, findPublished } from './chain-tables.ts';
@@ -95,7 +96,7 @@ async function startOrJoin(db: Database, tryToKeep: () => Promise<boolean>): Pro
 }
 
 async function openSession(db: Database): Promise<{ client: pg.Client; ended: Promise<void> }> {
-  const client = new pg.Client({ ...db.pool.options, application_name: keeperName });
+  const client = new WritableClient({ ...db.pool.options, application_name: keeperName });
   const ended = new Promise<void>((resolve) => {
     client.on('error', () => resolve());
     client.on('end', () => resolve());

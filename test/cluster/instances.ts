@@ -15,6 +15,8 @@ export interface Instance {
   start(release?: Release): Promise<void>;
   /** Ends it as a roll does, and starts another one in its place. */
   restart(release: Release): Promise<void>;
+  /** What it has logged of a request. */
+  logged(requestId: string): readonly string[];
 }
 
 /** A folder with a release of Paywright, and what it is started with. */
@@ -45,7 +47,7 @@ export async function startInstances({ folder, env, count }: InstancesOptions): 
   const all: Instance[] = [];
   for (let number = 1; number <= count; number++) {
     const own = await freePort();
-    all.push(makeInstance({ name: `i${number}`, port: own, dataDir, env: shared, folder }));
+    all.push(makeInstance({ name: `i${number}`, port: own, dataDir, env: shared }));
   }
   // The first one prepares what all of them share.
   for (const instance of all) await instance.start();
@@ -71,36 +73,37 @@ interface Own {
   readonly name: string;
   readonly port: number;
   readonly dataDir: string;
-  readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
 const withProgram = ({ folder }: Release) =>
   folder === undefined ? {} : { program: join(folder, 'bin/paywright.mjs') };
 
-function makeInstance({ name, port, dataDir, folder, env }: Own): Instance {
-  let running: ReturnType<typeof begin> | undefined;
+function makeInstance({ name, port, dataDir, env }: Own): Instance {
+  const started: ReturnType<typeof begin>[] = [];
+  const running = () => started.at(-1);
   const instance: Instance = {
     name,
     url: `http://127.0.0.1:${port}`,
     async start(release = {}) {
-      const started = begin(['start'], { dataDir, env: { ...env, PORT: String(port) }, ...withProgram(release) });
-      running = started;
+      const own = begin(['start'], { dataDir, env: { ...env, PORT: String(port) }, ...withProgram(release) });
+      started.push(own);
       await Promise.race([
-        until('an instance', async () => started.output().includes('Paywright is ready'), 180_000),
-        started.ended.then(() => Promise.reject(new Error(`${name} did not start:\n${started.output()}`))),
+        until('an instance', async () => own.output().includes('Paywright is ready'), 180_000),
+        own.ended.then(() => Promise.reject(new Error(`${name} did not start:\n${own.output()}`))),
       ]);
-      void started.ended.then(() => writeFileSync(join(folder, `${name}.log`), started.output(), { flag: 'a' }));
     },
     async kill() {
-      running?.child.kill('SIGKILL');
-      await running?.ended;
+      running()?.child.kill('SIGKILL');
+      await running()?.ended;
     },
     async restart(release) {
-      running?.child.kill('SIGTERM');
-      await running?.ended;
+      running()?.child.kill('SIGTERM');
+      await running()?.ended;
       await instance.start(release);
     },
+    logged: (requestId) =>
+      started.flatMap(({ output }) => output().split('\n')).filter((line) => line.includes(requestId)),
   };
   return instance;
 }

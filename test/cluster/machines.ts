@@ -61,6 +61,14 @@ async function makeMachine({ folder, own, members }: Place): Promise<Machine> {
   writeFileSync(config, JSON.stringify(patroniConfig({ home, data, postgresPort, patroniPort, own, relays }), null, 2));
 
   let children: ChildProcess[] = [];
+  /** Like systemd: it ends by itself where etcd is not there yet. */
+  function startPatroni(): void {
+    const patroni = startProgram([...asPostgres, 'patroni', config], { log: join(home, 'patroni.log') });
+    children[1] = patroni;
+    patroni.once('exit', () => {
+      if (children[1] === patroni) setTimeout(startPatroni, 500).unref();
+    });
+  }
 
   return {
     name: own.name,
@@ -73,13 +81,15 @@ async function makeMachine({ folder, own, members }: Place): Promise<Machine> {
           // It insists on this where it was tested less.
           env: { ETCD_UNSUPPORTED_ARCH: process.arch },
         }),
-        startProgram([...asPostgres, 'patroni', config], { log: join(home, 'patroni.log') }),
       ];
+      startPatroni();
     },
     async kill() {
-      for (const child of children) child.kill('SIGKILL');
+      const killed = children;
+      children = [];
+      for (const child of killed) child.kill('SIGKILL');
       signalPostgres(data, 'SIGKILL');
-      await Promise.all(children.map((child) => endProgram(child, 'SIGKILL')));
+      await Promise.all(killed.map((child) => endProgram(child, 'SIGKILL')));
     },
     stop() {
       for (const child of children) child.kill('SIGSTOP');

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, type Limits } from './connection-settings.ts';
-import { isReadTimeout, OutcomeUnknown, wasRejected } from './errors.ts';
+import { isReadTimeout, NoWritableHost, OutcomeUnknown, wasRejected } from './errors.ts';
 import { openPool } from './pool.ts';
 import { createSlots, DatabaseBusy } from './slots.ts';
 
@@ -203,7 +203,8 @@ const unavailableCodes = ['57P', '08', '53', '25006', '57014', '55P03', '25P03',
 /** Whether the database could not be reached or is going away, rather than having refused a statement. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof DatabaseBusy || error instanceof OutcomeUnknown || isReadTimeout(error)) return true;
+  if (error instanceof DatabaseBusy || error instanceof OutcomeUnknown || error instanceof NoWritableHost) return true;
+  if (isReadTimeout(error)) return true;
   const code = (error as { code?: string }).code ?? '';
   if (error instanceof pg.DatabaseError) return unavailableCodes.some((start) => code.startsWith(start));
   return (

@@ -22,6 +22,15 @@ export function isReadTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
+/** A failover is under way: every host that answers only reads. */
+export class NoWritableHost extends Error {
+  override readonly name = 'NoWritableHost';
+
+  constructor() {
+    super('none of the hosts of the database accepts writes now');
+  }
+}
+
 /** A dependency is busy or unreachable. Nothing was written, so the caller may retry after a moment. */
 export class TryAgain extends Error {
   readonly retryAfterSeconds = 1;

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { NoWritableHost } from './errors.ts';
 
 export interface Host {
   readonly host: string;
@@ -113,22 +114,19 @@ export class WritableHost {
                 (SELECT system_identifier::text FROM pg_control_system()) AS system`,
       );
       const [row] = rows;
-      if (!row?.writes || row.recovers) throw noneWrites();
+      if (!row?.writes || row.recovers) throw new NoWritableHost();
       const system: string = row.system;
       // A file of the log is named after its timeline first. Standbys do not name any.
       const { rows: files } = await client.query('SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline');
       const timeline = Number.parseInt(files[0]?.timeline, 16);
       // A machine that stood still, or was cut off, may not know yet that another one was promoted.
-      if (this.#current?.system === system && timeline < this.#current.timeline) throw noneWrites();
+      if (this.#current?.system === system && timeline < this.#current.timeline) throw new NoWritableHost();
       return { host, port, system, timeline };
     } finally {
       client.end().catch(() => {});
     }
   }
 }
-
-const noneWrites = () =>
-  Object.assign(new Error('none of the hosts of the database accepts writes now'), { code: '57P03' });
 
 async function open(place: pg.ClientConfig, patienceMs: number): Promise<pg.Client> {
   const client = new pg.Client({ ...place, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs });
