@@ -12,8 +12,9 @@ import { until } from '../support/until.ts';
 import { type Fault, type FaultName, faults, roll, type World } from './faults.ts';
 import { makeNextRelease, startInstances } from './instances.ts';
 import { type Load, startLoad, startPulse } from './load.ts';
+import type { Machine } from './machines.ts';
 import { startPostgresCluster } from './postgres-cluster.ts';
-import { startProbe } from './probe.ts';
+import { type Probe, startProbe } from './probe.ts';
 import { awaitEnd, findDifferences, findProblems, findSplits, findUntold } from './proof.ts';
 import { startRedisCluster } from './redis-cluster.ts';
 import { printRounds, type Round } from './report.ts';
@@ -84,8 +85,10 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
     for (const [name, fault] of Object.entries(faults) as [FaultName, Fault][]) {
       const since = performance.now();
       const lost = load.lost;
-      const { ledAt, mend } = await fault(world, round);
+      const { old, mend } = await fault(world, round);
+      const ledAt = old && (await awaitSuccessor(probe, old, since));
       const backAt = ledAt === undefined ? undefined : await awaitAll(ledAt);
+      if (old !== undefined) await postgres.awaitLeader(old);
       await mend();
       await postgres.awaitHealthy();
       const ended = await awaitAll(performance.now());
@@ -133,6 +136,14 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   printRounds(measured, acknowledged.length);
   for (const { fault, backMs, silentMs } of measured) expect(backMs ?? silentMs, fault).toBeLessThan(5_000);
 });
+
+/** When another machine than that one has acknowledged a write. */
+const awaitSuccessor = ({ acknowledged }: Probe, { name }: Machine, since: number) =>
+  until(
+    'another primary',
+    async () => acknowledged.find(({ machine, begunAt }) => machine !== name && begunAt > since)?.acknowledgedAt,
+    180_000,
+  );
 
 /** With what the instances have logged of it. */
 function refuseWrong({ instances }: World, { wrong }: Load): void {

@@ -1,4 +1,5 @@
 import type { Instance, Instances, Release } from './instances.ts';
+import type { Machine } from './machines.ts';
 import type { PostgresCluster } from './postgres-cluster.ts';
 import type { RedisCluster } from './redis-cluster.ts';
 
@@ -9,17 +10,21 @@ export interface World {
   readonly next: Release;
 }
 
-/** What happens to the cluster. Returns what undoes it, and when another primary accepted writes if there is one. */
-export type Fault = (world: World, round: number) => Promise<{ readonly ledAt?: number; mend(): Promise<void> }>;
+interface Harm {
+  /** The machine that no longer leads, if there is one. */
+  readonly old?: Machine;
+  mend(): Promise<void>;
+}
 
-/** Whatever it does to the machine that leads, another one leads afterwards. */
+/** What happens to the cluster. */
+export type Fault = (world: World, round: number) => Promise<Harm>;
+
 const losesPrimary =
   (harm: 'kill' | 'stop' | 'cut', mend: 'start' | 'resume' | 'heal'): Fault =>
   async ({ postgres }) => {
     const old = await postgres.awaitLeader();
     await old[harm]();
-    await postgres.awaitLeader(old);
-    return { ledAt: performance.now(), mend: async () => old[mend]() };
+    return { old, mend: async () => old[mend]() };
   };
 
 const any = (all: readonly Instance[], round: number) => all[round % all.length] as Instance;

@@ -153,14 +153,6 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
       ({ transferId }) => transferId,
       '0.25',
     );
-    const order = {
-      website: 'demo-shop.example',
-      productTitle: 'Stoneware Mug, Sea',
-      productBrand: 'Alder Pottery',
-      amount: 24,
-      paymentMethod: 'usdc',
-      shippingAddress: 'Ada Lovelace, 1 Main St, 94105 San Francisco, US',
-    };
     const withdrawal = { amount: 2, address: outside };
     return [
       transfer,
@@ -184,13 +176,26 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
       transfer,
       act('funding', '/sandbox/fund', { amount: 10 }, ({ transferId }) => transferId, '10'),
       transfer,
-      act('order', '/shopping/buy', order, ({ orderId }) => orderId, '24'),
+      buy,
     ];
 
     /** The seller is a stand-in beside the instances, and refuses what it cannot check while they lose their database. */
     async function callSeller(): Promise<void> {
       const body = { url: 'http://demo-seller.example/forecast', maxAmount: 0.01 };
       keep('call', (await ask('/nano/pay', { key, body, mayBe: 'payment_refused' }))?.payment?.id, '0.01');
+    }
+
+    /** Each to an address of its own, because the same order again is taken for a repetition. */
+    async function buy(): Promise<void> {
+      const order = {
+        website: 'demo-shop.example',
+        productTitle: 'Stoneware Mug, Sea',
+        productBrand: 'Alder Pottery',
+        amount: 24,
+        paymentMethod: 'usdc',
+        shippingAddress: `Ada Lovelace, ${randomUUID()} Street 1, 94105 San Francisco, US`,
+      };
+      keep('order', (await ask('/shopping/buy', { key, body: order }))?.orderId, '24');
     }
 
     async function payInvoice(): Promise<void> {

@@ -158,7 +158,13 @@ function patroniConfig({ home, data, postgresPort, patroniPort, own, relays }: P
         synchronous_mode_strict: true,
         postgresql: {
           use_pg_rewind: true,
-          parameters: { max_connections: 250, shared_buffers: '128MB', wal_log_hints: 'on', wal_keep_size: '512MB' },
+          parameters: {
+            max_connections: 250,
+            shared_buffers: '128MB',
+            wal_keep_size: '512MB',
+            // A standby that has lost its primary soon asks the next one, and only then that one may acknowledge.
+            wal_retrieve_retry_interval: '1s',
+          },
         },
       },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C.UTF-8' }, { auth: 'trust' }, 'data-checksums'],

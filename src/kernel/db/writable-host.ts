@@ -97,9 +97,11 @@ export class WritableHost {
   }
 
   async #search(): Promise<Answer> {
-    const answer = await Promise.any(this.#places.map((place) => this.#ask(place))).catch((error: AggregateError) => {
-      throw error.errors[0];
-    });
+    const answer = await Promise.any(this.#places.map((place) => this.#ask(place))).catch(
+      ({ errors }: AggregateError) => {
+        throw errors.find((error) => error instanceof NoWritableHost) ?? errors[0];
+      },
+    );
     if (!isSame(answer, this.#current)) this.#endProbe();
     this.#current = answer;
     for (const [client, host] of this.#clients) if (!isSame(answer, host)) breakOff(client);

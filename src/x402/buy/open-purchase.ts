@@ -9,6 +9,7 @@ import {
 } from '../../custody/limits/hourly-limit.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
+import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { TryAgain } from '../../kernel/db/errors.ts';
 import { type Repeated, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
@@ -61,11 +62,9 @@ export interface NewPurchase extends Buying {
 /** Debits, reserves and records the authorization in one commit. Undefined when the request was accepted before. */
 export async function openPurchase(parts: OpeningParts, wanted: NewPurchase): Promise<string | undefined> {
   const { db, logger } = parts;
-  const [float, validity, leftBefore] = await Promise.all([
-    readFloat(parts),
-    readValidity(parts, wanted.offer),
-    readSentBefore(db),
-  ]);
+  const [float, validity, leftBefore] = await orUnavailable(
+    Promise.all([readFloat(parts), readValidity(parts, wanted.offer), readSentBefore(db)]),
+  );
   try {
     for (let attempt = 1; ; attempt++) {
       const allowed = await askConsent(parts, wanted);

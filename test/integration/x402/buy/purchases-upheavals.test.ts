@@ -329,3 +329,14 @@ test('what a seller may still take is not given back because one node says that 
   expect(await world.balance(ada)).toBe(1_400_000n);
   expect(await world.reconciled()).toEqual([]);
 });
+
+test('while no node answers, a call is refused for now, and nothing is taken', async () => {
+  const { chains } = world.deposits;
+  await world.fillFloat();
+  const ada = await world.newRich(1_500_000n);
+  const networks = new Map([['MATIC', networkOf(chains, 'MATIC', ['http://127.0.0.1:1'])] as const]);
+  const refused = await world.buy(ada, { networks }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ status: 503, code: 'unavailable' });
+  expect(await world.balance(ada)).toBe(1_500_000n);
+  expect(paymentsSeen()).toBe(0);
+});
