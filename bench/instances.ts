@@ -5,7 +5,7 @@ import { load, type Server, startServer } from './http.ts';
 import { createPeople } from './people.ts';
 
 /** The same load on so many instances of one database, all on this machine. */
-export interface InstancesMeasured {
+interface InstancesMeasured {
   readonly instances: number;
   readonly transfersPerSecond: number;
   readonly p99Ms: number;
