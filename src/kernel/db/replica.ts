@@ -94,6 +94,8 @@ export function openReplica({ url, name, poolSize, positions, logger, times }: R
     const client = await pool.connect();
     try {
       await catchUp(client, { attempt, asked, known: positions.newest });
+      // Nobody would give it back.
+      if (attempt.isLate) throw new Behind('it lags');
       return client;
     } catch (error) {
       client.release(error as Error);
@@ -128,7 +130,10 @@ export function openReplica({ url, name, poolSize, positions, logger, times }: R
     if (isClosed) return;
     if (isUsable) logger.warn({ replica: name, why, err }, 'a read replica is skipped: reads go to the primary');
     isUsable = false;
-    nextLook ??= setTimeout(() => void look(), lookEveryMs).unref();
+    nextLook ??= setTimeout(() => {
+      nextLook = undefined;
+      void look();
+    }, lookEveryMs).unref();
   }
 
   /** One at a time, on a connection of its own: those of the pool may all be busy, or broken. */
