@@ -11,7 +11,11 @@ export function suspiciousSettings(given: Given, variables: z.ZodRawShape): read
 
 /** A certificate or a file of passwords protects a database as well as a password does. */
 function withoutPassword(given: Given): string[] {
-  const read = { DATABASE_URL: readDatabaseUrl, DATABASE_READ_URL: readReplicaUrl, MIGRATION_DATABASE_URL: readDatabaseUrl };
+  const read = {
+    DATABASE_URL: readDatabaseUrl,
+    DATABASE_READ_URL: readReplicaUrl,
+    MIGRATION_DATABASE_URL: readDatabaseUrl,
+  };
   return Object.entries(read).flatMap(([name, readUrl]) => {
     const url = parseUrl(readUrl(given[name] ?? '') ?? '');
     if (url === undefined) return [];

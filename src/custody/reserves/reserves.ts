@@ -57,7 +57,10 @@ export function createReserves(options: ReservesOptions): Reserves {
   /** Concurrent callers share one report, and a recent one is reused. */
   function report(): Promise<ReservesReport> {
     if (reported !== undefined && clock.now() - reported.at < reportMaxAgeMs) return reported.report;
-    const asked = { report: reportReserves({ db: readDb, networks, logger, chainTimeoutMs }), at: Number.POSITIVE_INFINITY };
+    const asked = {
+      report: reportReserves({ db: readDb, networks, logger, chainTimeoutMs }),
+      at: Number.POSITIVE_INFINITY,
+    };
     reported = asked;
     asked.report.then(
       () => {

@@ -29,7 +29,14 @@ export interface OpenReadDatabase extends ReadDatabase {
  * Reads from a replica that shows at least what any instance has told anyone before the call, or else from the primary.
  * Returns at once: a replica is used from the moment it is found to have caught up.
  */
-export function openReadDatabase({ db, primaryUrl, url, poolSize, logger, times }: ReadDatabaseOptions): OpenReadDatabase {
+export function openReadDatabase({
+  db,
+  primaryUrl,
+  url,
+  poolSize,
+  logger,
+  times,
+}: ReadDatabaseOptions): OpenReadDatabase {
   // A question must not wait behind slow statements. One connection is enough, because one question is under way at a time.
   const asking = openDatabase({
     url: primaryUrl,

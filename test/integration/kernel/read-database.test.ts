@@ -143,7 +143,8 @@ describe('a replica that lags', () => {
     const id = await write(instance.db);
     const reading = newestOf(instance);
     await until('the read on the standby', async () => {
-      const sql = "SELECT FROM pg_stat_activity WHERE application_name = 'paywright-reads' AND state = 'idle in transaction'";
+      const sql =
+        "SELECT FROM pg_stat_activity WHERE application_name = 'paywright-reads' AND state = 'idle in transaction'";
       return (await ask(pair.standby.url, sql)).length === 1;
     });
     await pause('resume');
@@ -276,7 +277,10 @@ describe('a host is skipped', () => {
 it('a standby of an older history is not believed, however far its log goes', async () => {
   await pair.standby.stop();
   // The old primary goes on alone, and gets further than the new one will.
-  await ask(pair.primary.url, 'CREATE TABLE filler AS SELECT n, repeat(md5(n::text), 20) AS text FROM generate_series(1, 20000) n');
+  await ask(
+    pair.primary.url,
+    'CREATE TABLE filler AS SELECT n, repeat(md5(n::text), 20) AS text FROM generate_series(1, 20000) n',
+  );
   await pair.primary.stop();
   const promoted = await pair.startStandby();
   await ask(promoted.url, 'SELECT pg_promote()');
@@ -287,13 +291,19 @@ it('a standby of an older history is not believed, however far its log goes', as
   const old = await pair.startPrimaryAsStandby();
   const instance = open(promoted.url, old.url);
   const id = await write(instance.db);
-  const [{ lsn: newLsn } = { lsn: '' }] = await ask<{ lsn: string }>(promoted.url, 'SELECT pg_current_wal_flush_lsn() AS lsn');
+  const [{ lsn: newLsn } = { lsn: '' }] = await ask<{ lsn: string }>(
+    promoted.url,
+    'SELECT pg_current_wal_flush_lsn() AS lsn',
+  );
   const [{ further } = { further: false }] = await ask<{ further: boolean }>(
     old.url,
     `SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() > '${newLsn}' AS further`,
   );
   expect(further).toBe(true);
-  const marks = async () => (await ask<{ timeline: string }>(promoted.url, 'SELECT timeline FROM timelines ORDER BY 1')).map(({ timeline }) => timeline);
+  const marks = async () =>
+    (await ask<{ timeline: string }>(promoted.url, 'SELECT timeline FROM timelines ORDER BY 1')).map(
+      ({ timeline }) => timeline,
+    );
   await until('a look', async () => (await marks()).length === 2);
   expect(await marks()).toEqual(['00000001', '00000002']);
   expect(await newestOf(instance)).toBe(id);
