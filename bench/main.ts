@@ -6,6 +6,7 @@ import { measureBridge } from './bridge.ts';
 import { measureCustody } from './custody.ts';
 import { measureGrowth } from './growth.ts';
 import { measureIdle } from './idle.ts';
+import { measureInstances } from './instances.ts';
 import { measureLiquidity } from './liquidity.ts';
 import { measureMcp } from './mcp.ts';
 import { measureNano } from './nano.ts';
@@ -15,6 +16,7 @@ import {
   printCustody,
   printGrowth,
   printIdle,
+  printInstances,
   printLiquidity,
   printMcp,
   printNano,
@@ -36,7 +38,7 @@ const help = `npm run bench -- [options]
 One run, one PostgreSQL with its default durability, everything in turns: what is compared met the same machine.
 
   --only PARTS            a list with commas: idle, webhooks, custody, reserves, liquidity, bridge, search, nano,
-                          mcp, policies, statement, growth, transfers (all of them if it is left out)
+                          mcp, policies, statement, instances, growth, transfers (all of them if it is left out)
   --seconds N             how long each way is measured in a round (4)
   --repeats N             rounds; of each way the middle one counts (3)
   --transfers N           transfers in the full ledger of growth; 50000000 take 20 GB of disk (5000000)
@@ -99,6 +101,7 @@ const parts = {
   mcp: part((create) => measureMcp(create, each), printMcp),
   policies: part((create) => measurePolicies(create, each), printPolicies),
   statement: part((create) => measureStatement(create, each), printStatement),
+  instances: part((create) => measureInstances(create, each), printInstances),
   growth: part((_create, postgres) => {
     const growth = { ...each, transfers: numberOf('transfers') };
     return measureGrowth(postgres, growth);

@@ -3,6 +3,7 @@ import type { CpuPerThing } from './cpu.ts';
 import type { CustodyFigures } from './custody.ts';
 import type { GrowthFigures } from './growth.ts';
 import type { IdleFigures } from './idle.ts';
+import type { InstanceFigures } from './instances.ts';
 import type { LiquidityFigures } from './liquidity.ts';
 import type { McpFigures } from './mcp.ts';
 import { describeMeasured, type Measured } from './measure.ts';
@@ -156,6 +157,17 @@ export function printWebhooks({ alone, beside, transfersAlone, failing }: Webhoo
     ['with retries after 1, 2 and 4 s', `${failing.seconds.toFixed(1)} s`],
   ] as const;
   printLines(lines);
+}
+
+export function printInstances(figures: InstanceFigures): void {
+  for (const { instances, transfersPerSecond, p99Ms, serverUs, postgresUs, loadUs, walBytes } of figures) {
+    const name = `${instances} ${instances === 1 ? 'instance' : 'instances'}`;
+    const cpu = `CPU ${serverUs.toFixed(0)} + PostgreSQL ${postgresUs.toFixed(0)} + load ${loadUs.toFixed(0)} us`;
+    const wal = `WAL ${walBytes.toFixed(0)} bytes`;
+    process.stdout.write(
+      `${name}: ${transfersPerSecond.toLocaleString('en')}/s, p99 ${p99Ms.toFixed(1)} ms, ${cpu}, ${wal}\n`,
+    );
+  }
 }
 
 export function printSearch({ quick, hostile, slow, before, after, openAtShop }: SearchFigures): void {

@@ -37,6 +37,8 @@ export interface EmbeddedPostgresOptions {
   /** Called when the server ends unexpectedly. It is restarted automatically. */
   readonly onCrash?: (message: string) => void;
   readonly demotion?: Demotion;
+  /** The folder of another PostgreSQL's programs, such as `/usr/lib/postgresql/15/bin`. */
+  readonly binDir?: string;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -55,7 +57,7 @@ interface Place {
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions) {
   const { dataDir } = options;
   refuseOthersPostgres(join(dataDir, 'postgres'));
-  const binaries = await findBinaries();
+  const binaries = options.binDir === undefined ? await findBinaries() : binariesIn(options.binDir);
   const demotion =
     options.demotion ??
     (await chooseDemotion({ folder: dataDir, folderOwner: ownerOf(dataDir), program: binaries.postgres }));
@@ -209,6 +211,10 @@ async function findBinaries(): Promise<Binaries> {
       `There is no embedded PostgreSQL for this platform (${name}). Set DATABASE_URL to your own PostgreSQL.`,
     );
   }
+}
+
+function binariesIn(folder: string): Binaries {
+  return { initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') };
 }
 
 /** Set up under another name and renamed, so that an interrupted set-up is never taken for a complete one. */

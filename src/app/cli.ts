@@ -8,7 +8,7 @@ import { createLogger, type Logger } from '../kernel/log/logger.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { rotateSecret } from '../kernel/secrets/rotate-secret.ts';
 import type { CommandOptions } from './custody.ts';
-import { migrateDatabase, openStore, openStoreDatabase, openStoreSecrets, useDatabase } from './database.ts';
+import { migrateDatabase, openOwner, openStore, openStoreDatabase, openStoreSecrets, useDatabase } from './database.ts';
 import { explainForeignSchema } from './explain-foreign-schema.ts';
 import { features } from './features.ts';
 import { readGivenSecrets } from './given-secrets.ts';
@@ -180,7 +180,7 @@ function toolsFor(
     withOwner: (work) =>
       withStore(list, async ({ db, config, url, logger }) => {
         await recordCommand(db, operator, given());
-        const { migrationDatabaseUrl: ownerUrl = url } = config;
+        const ownerUrl = await openOwner(config, url);
         await useDatabase(ownerUrl, logger, (owner) => work({ db: owner, url: ownerUrl }));
       }),
     withSecrets: (work) =>

@@ -1,5 +1,6 @@
 import { createClaimTable } from '../kernel/db/claim-database.ts';
 import { type Database, openDatabase } from '../kernel/db/database.ts';
+import { examineServer } from '../kernel/db/examine-server.ts';
 import type { FixedRows } from '../kernel/db/fixed-rows.ts';
 import { findServiceRole, grantService } from '../kernel/db/grant-service.ts';
 import { type MigrateOptions, mayMigrate, migrate, requireSchema } from '../kernel/db/migrate.ts';
@@ -23,7 +24,9 @@ export async function openStore({ config, ...options }: OpenStoreOptions): Promi
   const { databaseUrl: url, dataDir } = config;
   // A build without a sandbox is refused before it writes to the operator's database that it is one.
   if (url !== undefined && config.mode === 'sandbox') await loadSandbox(config);
-  if (url !== undefined) return { url, close: async () => {} };
+  if (url !== undefined) {
+    return { url: await examineServer({ url, name: 'DATABASE_URL' }), close: async () => {} };
+  }
   const { openSandboxStore } = await loadSandbox(config);
   return openSandboxStore({ ...options, dataDir });
 }
@@ -52,7 +55,7 @@ interface MigrateDatabaseOptions {
 
 /** `paywright migrate`: migrates as the role that owns the tables, then grants the service role what it needs. */
 export async function migrateDatabase({ config, url, features, logger, say }: MigrateDatabaseOptions): Promise<void> {
-  const { migrationDatabaseUrl: ownerUrl = url } = config;
+  const ownerUrl = await openOwner(config, url);
   const patience = { ...usualPatience, say };
   if (ownerUrl !== url && config.databaseUrl === undefined) {
     throw new Refusal('DATABASE_URL is missing: with MIGRATION_DATABASE_URL it must name the role of the service.');
@@ -66,6 +69,12 @@ export async function migrateDatabase({ config, url, features, logger, say }: Mi
   if (config.mode === 'sandbox') await useDatabase(ownerUrl, logger, (await loadSandbox(config)).createSandboxTables);
   await grantService(ownerUrl, role, patience);
   say(`Granted ${role} its privileges; it owns no table.`);
+}
+
+/** The URL of the role that owns the tables: the service's own, unless the operator has named another. */
+export async function openOwner({ migrationDatabaseUrl }: ServiceSettings, url: string): Promise<string> {
+  if (migrationDatabaseUrl === undefined) return url;
+  return examineServer({ url: migrationDatabaseUrl, name: 'MIGRATION_DATABASE_URL' });
 }
 
 export async function useDatabase(url: string, logger: Logger, work: (db: Database) => Promise<void>): Promise<void> {

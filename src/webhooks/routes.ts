@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { recordAudit } from '../accounts/audit/record.ts';
 import { accountErrors } from '../accounts/errors.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
-import type { Queryable, ReadDatabase } from '../kernel/db/database.ts';
+import type { ReadDatabase } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { idParameter } from '../kernel/http/find-route.ts';
 import { listRoute } from '../kernel/http/list-route.ts';

@@ -27,6 +27,9 @@ const settings = {
   max_wal_senders: '0',
 };
 
+/** Runs the tests on another PostgreSQL than the embedded one. `POSTGRES_BIN=/usr/lib/postgresql/15/bin npm test` */
+const binDir = process.env['POSTGRES_BIN'];
+
 /** One real PostgreSQL for the whole run, with one migrated database that every test file clones in milliseconds. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const built = prepare();
@@ -34,7 +37,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const dataDir = mkdtempSync(join(tmpdir(), 'paywright-test-'));
   // The service is loaded while the database starts.
   const [postgres, { features }, { prepareDatabase }] = await Promise.all([
-    startEmbeddedPostgres({ dataDir, settings }),
+    startEmbeddedPostgres({ dataDir, settings, ...(binDir !== undefined && { binDir }) }),
     import('../../src/app/features.ts'),
     import('../../src/app/database.ts'),
   ]);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { TestTagDefinition } from 'vitest/config';
 import { publishedIsHere } from '../emulators/circle/published.ts';
 import { findBrowser } from './browser.ts';
+import { oldestPostgres, pgbouncerBinary } from './machine-postgres.ts';
 import { redisBinary } from './redis-binary.ts';
 import { ucpSchemasAreHere } from './ucp-schemas.ts';
 
@@ -21,7 +22,9 @@ declare module 'vitest' {
       | 'other-user'
       | 'mount'
       | 'circle-api'
-      | 'ucp-schemas';
+      | 'ucp-schemas'
+      | 'postgres-15'
+      | 'pgbouncer';
   }
 }
 
@@ -62,6 +65,12 @@ const needs: readonly Need[] = [
     isHere: ucpSchemasAreHere,
     howToGetIt: 'no UCP schemas: put the published schemas into ../shared/ucp',
   },
+  {
+    name: 'postgres-15',
+    isHere: oldestPostgres !== undefined,
+    howToGetIt: 'no PostgreSQL 15: install postgresql-15',
+  },
+  { name: 'pgbouncer', isHere: pgbouncerBinary !== undefined, howToGetIt: 'no PgBouncer: install pgbouncer' },
 ];
 
 /** Such a test is skipped for its tag only where the machine lacks what it needs. */

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { urlsOfHosts } from '../several-hosts.ts';
-import { WritableClient } from './writable-client.ts';
+import { type Place, WritableClient } from './writable-client.ts';
 
 /** Runs the work on a dedicated connection and closes it. */
 export async function withClient<Result>(
@@ -82,28 +82,31 @@ export interface ConnectionOptions {
 }
 
 /** Options that the operator puts in DATABASE_URL take precedence. */
-export function connectionSettings(
-  options: ConnectionOptions,
-): pg.ClientConfig & { readonly places: readonly pg.ClientConfig[] } {
+export function connectionSettings(options: ConnectionOptions): Place & { readonly places: readonly Place[] } {
   const places = urlsOfHosts(options.url).map((url) => placeSettings({ ...options, url }));
   return { ...places[0], places };
 }
 
-function placeSettings({ url, applicationName, limits: given }: ConnectionOptions): pg.ClientConfig {
-  const limits = { ...defaultLimits, ...given };
+function placeSettings({ url: given, applicationName, limits }: ConnectionOptions): Place {
+  const { statementMs, lockMs, idleInTransactionMs } = { ...defaultLimits, ...limits };
+  const { url, when } = takeWhen(given);
   const { bareUrl, options } = takeOptions(url);
-  return {
+  const session = {
+    statement_timeout: statementMs,
+    lock_timeout: lockMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+  };
+  const place = {
     connectionString: bareUrl,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    statement_timeout: limits.statementMs,
-    lock_timeout: limits.lockMs,
-    idle_in_transaction_session_timeout: limits.idleInTransactionMs,
-    ...(limits.statementMs > 0 && { query_timeout: limits.statementMs + answerGraceMs }),
-    options: [...deadPeer.map((setting) => `-c ${setting}`), ...options].join(' '),
+    ...(statementMs > 0 && { query_timeout: statementMs + answerGraceMs }),
   };
+  if (when === 'never') return place;
+  if (when === 'later') return { ...place, sessionSettings: settingsToSend(session, options) };
+  return { ...place, ...session, options: [...deadPeer.map((setting) => `-c ${setting}`), ...options].join(' ') };
 }
 
 /**
@@ -115,4 +118,49 @@ function takeOptions(url: string): { readonly bareUrl: string; readonly options:
   if (options.length === 0) return { bareUrl: url, options };
   parsed.searchParams.delete('options');
   return { bareUrl: parsed.href, options };
+}
+
+/** In a URL that `examineServer` has read: when the settings of a session are sent, if not with its start. */
+const whenSettings = 'settings';
+
+/** For a pooler in session mode, which refuses or drops the settings of a start. */
+export function sendSettingsLater(url: string): string {
+  return withParameter(url, 'later');
+}
+
+/** For a session that may be shared with others, which must not find our settings. */
+export function withoutSettings(url: string): string {
+  return withParameter(url, 'never');
+}
+
+function withParameter(url: string, when: 'later' | 'never'): string {
+  const changed = new URL(url);
+  changed.searchParams.set(whenSettings, when);
+  return changed.href;
+}
+
+const limitNames = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
+
+function takeWhen(url: string): { readonly url: string; readonly when: string | null } {
+  const parsed = new URL(url);
+  const when = parsed.searchParams.get(whenSettings);
+  if (when === null) return { url, when };
+  parsed.searchParams.delete(whenSettings);
+  // The driver would send them with the start. As options they have the same effect.
+  for (const name of limitNames) {
+    const value = parsed.searchParams.get(name);
+    if (value !== null) parsed.searchParams.append('options', `-c ${name}=${value}`);
+    parsed.searchParams.delete(name);
+  }
+  return { url: parsed.href, when };
+}
+
+/** The operator's options come last and win. */
+function settingsToSend(session: Readonly<Record<string, number>>, options: readonly string[]): string {
+  const given = [...deadPeer, ...options.flatMap((text) => text.split(/(?:^|\s+)(?:-c\s*|--)/))];
+  const pairs = given.map((pair) => pair.trim().split('=')).filter(([name]) => name);
+  return JSON.stringify({
+    ...session,
+    ...Object.fromEntries(pairs.map(([name, ...value]) => [name, value.join('=')])),
+  });
 }

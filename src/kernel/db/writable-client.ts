@@ -22,13 +22,21 @@ export function readDatabaseUrl(
 export const readReplicaUrl = (text: string) =>
   readDatabaseUrl(text, ['any', 'prefer-standby', 'standby', 'read-only']);
 
+/** How one host is connected to. */
+export interface Place extends pg.ClientConfig {
+  /** JSON of the settings that a session is given once it is connected. */
+  readonly sessionSettings?: string;
+}
+
 /** A client whose `connect` first finds out which of several hosts accepts writes now. */
 export class WritableClient extends pg.Client {
-  readonly #places: readonly pg.ClientConfig[];
+  readonly #places: readonly Place[];
+  readonly #settings: string | undefined;
 
-  constructor(config: pg.ClientConfig & { readonly places?: readonly pg.ClientConfig[] } = {}) {
+  constructor(config: Place & { readonly places?: readonly Place[] } = {}) {
     super(config);
     this.#places = config.places ?? [];
+    this.#settings = config.sessionSettings;
     // A pool listens only once it is told of the connection, and the connection may break before that.
     this.on('error', () => {});
   }
@@ -37,14 +45,26 @@ export class WritableClient extends pg.Client {
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
     if (callback === undefined) return this.#connect();
-    if (this.#places.length > 1) void this.#connect().then(() => (callback as () => void)(), callback);
+    if (this.#places.length > 1 || this.#settings !== undefined)
+      void this.#connect().then(() => (callback as () => void)(), callback);
     else super.connect(callback);
     return undefined;
   }
 
   async #connect(): Promise<pg.Client> {
     if (this.#places.length > 1) Object.assign(this, await findWritable(this.#places));
-    return super.connect() as Promise<unknown> as Promise<pg.Client>;
+    await super.connect();
+    if (this.#settings !== undefined) await this.#send(this.#settings);
+    return this;
+  }
+
+  async #send(settings: string): Promise<void> {
+    try {
+      await this.query('SELECT set_config(name, value, false) FROM json_each_text($1) AS s (name, value)', [settings]);
+    } catch (error) {
+      void this.end().catch(() => {});
+      throw error;
+    }
   }
 }
 

@@ -80,7 +80,8 @@ test('lists, statements, budgets and reserves can be read from a standby', async
     '/account/audit',
     '/account/budgets',
     '/approvals',
-    '/policy/decisions',
+    '/account/decisions',
+    '/account/decisions/export',
     '/account/proof',
     '/reserves',
   ];

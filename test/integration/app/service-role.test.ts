@@ -1,16 +1,28 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { migrateDatabase } from '../../../src/app/database.ts';
 import { features } from '../../../src/app/features.ts';
 import { readSettings } from '../../../src/app/read-settings.ts';
+import { openDatabase } from '../../../src/kernel/db/database.ts';
+import { usualPatience } from '../../../src/kernel/db/migration-lock.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { archiveMonth } from '../../../src/ledger/archive/archive-month.ts';
+import { verifyLedger } from '../../../src/ledger/verify.ts';
+import { exercise } from '../../support/exercise.ts';
+import { endMonth } from '../../support/months.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { type Service, startService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 
 const adminUrl = inject('postgresUrl');
 const mark = randomBytes(5).toString('hex');
 const [owner, service, database] = [`owner ${mark}`, `service ${mark}`, `roles_${mark}`];
 const logger = createLogger('silent');
+const receiver = await startReceiver();
 
 function urlOf(role: string): string {
   const url = new URL(adminUrl);
@@ -37,8 +49,10 @@ const migrateAs = (url: string, env: Readonly<Record<string, string>>, said: str
 
 beforeAll(async () => {
   await as(adminUrl, async (admin) => {
-    await admin.query(`CREATE ROLE "${owner}" LOGIN PASSWORD 'x'`);
-    await admin.query(`CREATE ROLE "${service}" LOGIN PASSWORD 'x'`);
+    // Both have what a managed PostgreSQL gives: no extension, and no role that may do everything.
+    const nothing = 'NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS';
+    await admin.query(`CREATE ROLE "${owner}" LOGIN PASSWORD 'x' ${nothing}`);
+    await admin.query(`CREATE ROLE "${service}" LOGIN PASSWORD 'x' ${nothing}`);
     await admin.query(`CREATE DATABASE ${database} OWNER "${owner}"`);
   });
 });
@@ -50,8 +64,8 @@ afterAll(async () => {
 });
 
 describe('a service whose role owns nothing', () => {
-  let running: Service | undefined;
-  afterAll(() => running?.stop());
+  const running: Service[] = [];
+  afterAll(() => Promise.all(running.map((each) => each.stop())));
 
   test('does not start on what it may not build, and says what to run', async () => {
     await expect(startService({ url: urlOf(service) })).rejects.toMatchObject({ code: '42501' });
@@ -97,29 +111,33 @@ describe('a service whose role owns nothing', () => {
     }
   });
 
-  test('runs, takes money in and moves it', async () => {
+  test('runs, and does everything that PostgreSQL has a part in', async () => {
     const said: string[] = [];
     await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) }, said);
     expect(said).toEqual(['The database is up to date.', `Granted ${service} its privileges; it owns no table.`]);
     // Again, as with every release.
     await migrateAs(urlOf(service), { MIGRATION_DATABASE_URL: urlOf(owner) });
 
-    running = await startService({ url: urlOf(service) });
-    const { client } = running;
-    const [ada, bob] = [await client.register(), await client.register()];
-    expect((await client.post('/sandbox/fund', { amount: 10, currency: 'USDC' }, ada.key)).status).toBe(200);
-    const paid = await client.post('/agent/transfer', { to: bob.handle, amount: 2, currency: 'USDC' }, ada.key);
-    expect(paid.status).toBe(200);
-    const invoice = await client.post(
-      '/invoices',
-      { toHandle: bob.handle, amount: 1, currency: 'USDC', description: 'Lunch' },
-      ada.key,
-    );
-    expect((await client.post(`/invoices/${invoice.body.id}/pay`, undefined, bob.key)).status).toBe(200);
-    const hook = { url: 'https://example.com/hook', events: ['payment.sent'], secret: 'tulip' };
-    expect((await client.post('/webhooks', hook, ada.key)).status).toBe(201);
+    const env = { ALLOW_PRIVATE_HOSTS: receiver.host };
+    running.push(await startService({ url: urlOf(service) }, { env }));
+    running.push(await startService({ url: urlOf(service) }, { env }));
+    const [one, two] = running as [Service, Service];
+    const db = openDatabase({ url: urlOf(service), poolSize: 2, logger });
+    await exercise({ db, one, two, receiver }).finally(() => db.close());
     const { rows } = await as(urlOf(service), (own) =>
       own.query('SELECT FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE r.rolname = current_user'),
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test('has no extension, and nothing that the owner does not own', async () => {
+    const { rows } = await as(urlOf(owner), (client) =>
+      client.query(
+        `SELECT extname AS name FROM pg_extension WHERE extname <> 'plpgsql'
+         UNION ALL SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                    WHERE n.nspname IN ('public', 'ledger', 'graphile_worker', 'sandbox')
+                      AND c.relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user)`,
+      ),
     );
     expect(rows).toEqual([]);
   });
@@ -153,5 +171,22 @@ describe('a service whose role owns nothing', () => {
     await expect(as(urlOf(service), (client) => client.query(sql))).rejects.toMatchObject({
       code: '42501',
     });
+  });
+
+  test('its ledger is archived by the owner', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'archive-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const db = openDatabase({ url: urlOf(owner), poolSize: 2, logger });
+    onTestFinished(() => db.close());
+    const month = await db.query<{ name: string }>('SELECT name FROM ledger.months ORDER BY from_at LIMIT 1');
+    await until('the events', async () => (await db.query('SELECT FROM ledger.events LIMIT 1')).rows.length === 0);
+    await endMonth(db, 'later');
+    const options = { url: urlOf(owner), db, needs: async () => [], patience: usualPatience, restMs: 0 };
+    const name = month.rows[0]?.name ?? '';
+    const { postings } = await archiveMonth(options, { name, file: join(folder, 'month.jsonl.gz') });
+    expect(postings).toBeGreaterThan(0);
+    expect((await verifyLedger(db)).problems).toEqual([]);
+    const refused = archiveMonth({ ...options, url: urlOf(service) }, { name, file: join(folder, 'again.jsonl.gz') });
+    await expect(refused).rejects.toThrow('Only the role that owns the tables can archive a month');
   });
 });
