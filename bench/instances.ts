@@ -37,7 +37,7 @@ export async function measureInstances(
 ): Promise<InstanceFigures> {
   const url = await createDatabase('instances');
   const db = openDatabase({ url, poolSize: 2, logger: createLogger('silent') });
-  const people = await createPeople(db, 10_000);
+  const people = await createPeople(db, 2_000);
   const order = { seconds, path: '/api/agent/transfer', people };
   try {
     const counters = async () => {
