@@ -1,47 +1,18 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { startEmbeddedPostgres } from '../../../sandbox/postgres.ts';
 import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { isUnavailable, openDatabase } from '../../../src/kernel/db/database.ts';
 import { startListener } from '../../../src/kernel/db/listener.ts';
 import { readDatabaseUrl } from '../../../src/kernel/db/writable-client.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { hostOf, startPair } from '../../support/standby.ts';
 import { until } from '../../support/until.ts';
 
 const logger = createLogger('silent');
 
-/** The folder of the Unix socket, as a host in a URL. */
-const hostOf = (url: string) => /@([^/]+)\//.exec(url)?.[1] ?? '';
-
-/** A primary, and a standby that streams from it. */
-async function startPair() {
-  const folder = mkdtempSync(join(tmpdir(), 'pair-'));
-  const [primaryDir, standbyDir] = [join(folder, 'a'), join(folder, 'b')];
-  for (const dir of [primaryDir, standbyDir]) mkdirSync(dir);
-  const settings = { shared_buffers: '16MB', max_connections: '30' };
-  const first = await startEmbeddedPostgres({ dataDir: primaryDir, settings });
-  await first.stop();
-  cpSync(join(primaryDir, 'postgres'), join(standbyDir, 'postgres'), { recursive: true, preserveTimestamps: true });
-  writeFileSync(join(standbyDir, 'postgres', 'standby.signal'), '');
-  const primary = await startEmbeddedPostgres({ dataDir: primaryDir, settings });
-  onTestFinished(primary.stop);
-  const socketDir = decodeURIComponent(hostOf(primary.url));
-  const standby = await startEmbeddedPostgres({
-    dataDir: standbyDir,
-    settings: { ...settings, primary_conninfo: `host=${socketDir} user=paywright` },
-  });
-  onTestFinished(async () => {
-    await standby.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return { primary, standby };
-}
-
 it('connections go to the host that accepts writes, also after another has taken over', async () => {
-  const { primary, standby } = await startPair();
+  const { primary, standby, stop } = await startPair();
+  onTestFinished(stop);
   const [one, other] = [hostOf(standby.url), hostOf(primary.url)];
   const url = readDatabaseUrl(`postgresql://paywright@${one},${other}/paywright?target_session_attrs=read-write`) ?? '';
   const db = openDatabase({ url, poolSize: 4, logger });
