@@ -5,7 +5,7 @@ import { load, type Server, startServer } from './http.ts';
 import { createPeople } from './people.ts';
 
 /** The same load on so many instances of one database, all on this machine. */
-export interface InstancesMeasured {
+interface InstancesMeasured {
   readonly instances: number;
   readonly transfersPerSecond: number;
   readonly p99Ms: number;
@@ -37,7 +37,7 @@ export async function measureInstances(
 ): Promise<InstanceFigures> {
   const url = await createDatabase('instances');
   const db = openDatabase({ url, poolSize: 2, logger: createLogger('silent') });
-  const people = await createPeople(db, 10_000);
+  const people = await createPeople(db, 2_000);
   const order = { seconds, path: '/api/agent/transfer', people };
   try {
     const counters = async () => {

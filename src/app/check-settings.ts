@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { readDatabaseUrl } from '../kernel/db/writable-client.ts';
+import { readDatabaseUrl, readReplicaUrl } from '../kernel/db/writable-client.ts';
 import type { Given } from '../kernel/settings.ts';
 import { parseUrl } from '../kernel/text/parse-url.ts';
 import { type ChainFacts, type ChainId, chainIds, chains } from '../money/catalogue.ts';
@@ -11,8 +11,13 @@ export function suspiciousSettings(given: Given, variables: z.ZodRawShape): read
 
 /** A certificate or a file of passwords protects a database as well as a password does. */
 function withoutPassword(given: Given): string[] {
-  return ['DATABASE_URL', 'MIGRATION_DATABASE_URL'].flatMap((name) => {
-    const url = parseUrl(readDatabaseUrl(given[name] ?? '') ?? '');
+  const read = {
+    DATABASE_URL: readDatabaseUrl,
+    DATABASE_READ_URL: readReplicaUrl,
+    MIGRATION_DATABASE_URL: readDatabaseUrl,
+  };
+  return Object.entries(read).flatMap(([name, readUrl]) => {
+    const url = parseUrl(readUrl(given[name] ?? '') ?? '');
     if (url === undefined) return [];
     // The driver, too, prefers a host among the options.
     const host = url.searchParams.get('host') || decodeURIComponent(url.hostname);

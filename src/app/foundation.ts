@@ -154,6 +154,7 @@ export async function openFoundation(options: FoundationOptions): Promise<Founda
       : undefined;
   const innerPorts = portsOf([
     ...urlsOfHosts(store.url),
+    ...(config.databaseReadUrl === undefined ? [] : urlsOfHosts(config.databaseReadUrl)),
     ...(config.redisUrl === undefined ? [] : urlsOfHosts(config.redisUrl)),
     ...[...(sandbox?.networks.values() ?? [])].flatMap(({ urls }) => urls),
   ]);

@@ -11,7 +11,7 @@ import type { OutgoingLimits } from '../custody/limits/outgoing-limits.ts';
 import type { GasCosts } from '../custody/treasury/gas-costs.ts';
 import type { SeedRotation, UnknownTransactions, WalletProvider } from '../custody/wallets/provider.ts';
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/db/database.ts';
+import type { Database, ReadDatabase } from '../kernel/db/database.ts';
 import type { GatherHook } from '../kernel/hook.ts';
 import type { Route } from '../kernel/http/define-route.ts';
 import type { Readiness } from '../kernel/http/health.ts';
@@ -81,6 +81,7 @@ export interface Parts extends Pick<CirclePages & CircleWork, 'circle' | 'onTran
 
 /** For a process that serves requests. */
 export interface ServingParts extends Parts, KeyIdleness {
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly limiter: RateLimiter;
   readonly rateLimits: RateLimits;

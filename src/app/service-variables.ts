@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { readDatabaseUrl } from '../kernel/db/writable-client.ts';
+import { readDatabaseUrl, readReplicaUrl } from '../kernel/db/writable-client.ts';
 import { parseRanges, toBlockList } from '../kernel/http/trusted-proxies.ts';
 import { type HostAndPort, parsePrivateHosts } from '../kernel/outgoing/private-hosts.ts';
 import { readRedisUrl } from '../kernel/rate-limit/redis-url.ts';
@@ -21,6 +21,15 @@ const databaseUrl = z.string().transform((text, context) => {
   if (read === undefined)
     context.addIssue(
       'must be a URL that begins with postgres:// or postgresql://; with several hosts, target_session_attrs is read-write',
+    );
+  return read ?? z.NEVER;
+});
+
+const readUrl = z.string().transform((text, context) => {
+  const read = readReplicaUrl(text);
+  if (read === undefined)
+    context.addIssue(
+      'must be a URL that begins with postgres:// or postgresql://; its target_session_attrs may be standby, prefer-standby, read-only or any',
     );
   return read ?? z.NEVER;
 });
@@ -56,6 +65,7 @@ export const serviceVariables = {
     .default('.paywright')
     .transform((path) => resolve(path)),
   DATABASE_URL: databaseUrl.optional(),
+  DATABASE_READ_URL: readUrl.optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500, 20),
   MIGRATION_DATABASE_URL: databaseUrl.optional(),
   REDIS_URL: redisUrl.optional(),
@@ -146,9 +156,14 @@ export const serviceDocs: readonly SettingDocs[] = [
         does: 'The PostgreSQL that holds the ledger. With several hosts, as in `postgres://user@one,two/db`, every connection goes to the one that accepts writes.',
         change: 'Always in live mode. Over a network it needs `sslmode=verify-full`.',
       },
+      DATABASE_READ_URL: {
+        usual: 'none: everything is read from the primary',
+        does: 'Standbys from which history, statements, lists and reserves are read, one host or several. They never show less than a caller has been told ([scaling.md](scaling.md)).',
+        change: 'When reading keeps the primary busy. Over a network it needs `sslmode=verify-full`.',
+      },
       DATABASE_POOL_SIZE: {
         usual: '`20`',
-        does: 'The number of connections for requests. A process opens about thirty more for postings, jobs and notifications.',
+        does: 'The number of connections for requests, and as many to each host of `DATABASE_READ_URL`. A process opens about thirty more for postings, jobs and notifications.',
         change: 'When the metric `paywright_db_connections_awaited` stays above 0, or to fit `max_connections`.',
       },
       MIGRATION_DATABASE_URL: {

@@ -6,6 +6,8 @@ import { looksLikeAccessToken } from '../accounts/oauth/tokens.ts';
 import { createPasswords, type PasswordCost } from '../accounts/passwords/passwords.ts';
 import { createSignInThrottle } from '../accounts/passwords/sign-in-throttle.ts';
 import { monotonicClock } from '../kernel/clock.ts';
+import type { ReadDatabase } from '../kernel/db/database.ts';
+import { openReadDatabase } from '../kernel/db/read-database.ts';
 import { addHealth, createReadiness } from '../kernel/http/health.ts';
 import { closeServer, listen } from '../kernel/http/listen.ts';
 import { describeRoutes } from '../kernel/http/openapi-route.ts';
@@ -81,6 +83,7 @@ export async function startServing(
   const stopping = new AbortController();
   const parts: Foundation & ServingParts = {
     ...foundation,
+    readDb: openReplicas(foundation),
     once,
     limiter,
     rateLimits,
@@ -116,6 +119,16 @@ export async function startServing(
   closers.push(async () => stopping.abort());
   foundation.listensOn(await listen(app, config));
   return publicUrl();
+}
+
+function openReplicas({ config, url: primaryUrl, db, logger, closers, meters }: Foundation): ReadDatabase {
+  const { databaseReadUrl: url, databasePoolSize: poolSize } = config;
+  if (url === undefined) return db;
+  const reads = openReadDatabase({ db, primaryUrl, url, poolSize, logger });
+  closers.push(() => reads.close());
+  meters?.more.push(reads.metrics);
+  for (const [name, pool] of reads.pools) meters?.pools.set(name, pool);
+  return reads;
 }
 
 /** The Redis client is loaded only if it is configured. */

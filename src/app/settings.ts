@@ -88,6 +88,7 @@ function toConfig(env: ServiceEnvironment) {
     publicUrl: env.PUBLIC_URL ?? (env.PORT === 0 ? undefined : `http://127.0.0.1:${env.PORT}`),
     dataDir: env.DATA_DIR,
     databaseUrl: env.DATABASE_URL,
+    databaseReadUrl: env.DATABASE_READ_URL,
     databasePoolSize: env.DATABASE_POOL_SIZE,
     redisUrl: env.REDIS_URL,
     logLevel: env.LOG_LEVEL ?? (sandbox ? 'warn' : 'info'),

@@ -48,10 +48,11 @@ function unsafeNodes(env: ServiceEnvironment): string[] {
 }
 
 /** A network attacker could read or change this traffic, and with it the money. */
-function unsafePlaces({ DATABASE_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL }: ServiceEnvironment): string[] {
+function unsafePlaces(env: ServiceEnvironment): string[] {
+  const { DATABASE_URL, DATABASE_READ_URL, MIGRATION_DATABASE_URL, REDIS_URL, PUBLIC_URL } = env;
   const problems: string[] = [];
   if (PUBLIC_URL?.startsWith('http:')) problems.push('PUBLIC_URL is unsafe: it must begin with https://');
-  for (const [name, url] of Object.entries({ DATABASE_URL, MIGRATION_DATABASE_URL })) {
+  for (const [name, url] of Object.entries({ DATABASE_URL, DATABASE_READ_URL, MIGRATION_DATABASE_URL })) {
     if (url !== undefined && isUnencrypted(url)) {
       problems.push(`${name} is unsafe: over a network it needs TLS that is checked, such as sslmode=verify-full`);
     }
@@ -126,7 +127,7 @@ function unsafeSecret(env: ServiceEnvironment, given: Given, machine: Machine): 
 /** A secret that is also a password would be known to everyone who can read the database's configuration. */
 function passwordsIn(env: ServiceEnvironment, given: Given) {
   return [
-    ...(['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).map((from) => {
+    ...(['DATABASE_URL', 'DATABASE_READ_URL', 'MIGRATION_DATABASE_URL', 'REDIS_URL'] as const).map((from) => {
       const url = parseUrl(env[from] ?? '');
       const written = url?.password ?? '';
       return { from, values: [written, decodeText(written), ...(url?.searchParams.getAll('password') ?? [])] };

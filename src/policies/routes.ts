@@ -197,7 +197,7 @@ const exampleState = {
   resetsAt: '2026-01-16T00:00:00.000Z',
 };
 
-function budgetsRoute({ db }: PolicyParts): Route {
+function budgetsRoute({ readDb }: PolicyParts): Route {
   return defineRoute(
     {
       id: 'listBudgets',
@@ -216,7 +216,7 @@ function budgetsRoute({ db }: PolicyParts): Route {
         },
       },
     },
-    async ({ caller }) => ok({ budgets: (await listBudgets(db, caller)).map(describeBudget) }),
+    async ({ caller }) => ok({ budgets: (await listBudgets(readDb, caller)).map(describeBudget) }),
   );
 }
 

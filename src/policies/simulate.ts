@@ -1,4 +1,4 @@
-import type { Database } from '../kernel/db/database.ts';
+import type { ReadDatabase } from '../kernel/db/database.ts';
 import type { Caller } from '../kernel/http/define-route.ts';
 import { Problem } from '../kernel/http/problem.ts';
 import { balanceErrors, budgetRefusal } from '../ledger/balance-errors.ts';
@@ -8,7 +8,7 @@ import type { ExplainedConsent, Explanation } from './create-consent.ts';
 import type { AskedPayment } from './way.ts';
 
 export interface SimulateParts {
-  readonly db: Database;
+  readonly readDb: ReadDatabase;
   readonly consent: ExplainedConsent;
 }
 
@@ -22,13 +22,13 @@ export interface Simulated extends Explanation {
 
 /** Asks the same consent as a payment, with the newest policies, and judges the budgets as the ledger does. */
 export async function simulate(
-  { db, consent }: SimulateParts,
+  { readDb, consent }: SimulateParts,
   caller: Caller,
   { payment, refuseBeyondLimits }: AskedPayment,
 ): Promise<Simulated> {
   const { stamp: _, ...fresh } = caller;
   const asked = await ask(() => consent.forPayment(fresh, payment));
-  const states = await listBudgets(db, caller);
+  const states = await listBudgets(readDb, caller);
   const refused = 'refusal' in asked ? asked.refusal : findRefusal(states, asked.spends);
   const { rule, unmet } = await consent.explain(fresh, payment);
   if (refused === undefined) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
-import type { Database, Queryable } from '../kernel/db/database.ts';
+import type { Database, Queryable, ReadDatabase } from '../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { findRoute, idParameter } from '../kernel/http/find-route.ts';
 import { listRoute } from '../kernel/http/list-route.ts';
@@ -55,11 +55,17 @@ const exampleDetail: z.input<typeof deliveryDetail> = {
   ],
 };
 
-export function deliveryRoutes({ db, once }: { readonly db: Database; readonly once: RunOnce }): Route[] {
-  return [logRoute(db), deliveryRoute(db), retryRoute(once)];
+interface DeliveryParts {
+  readonly db: Database;
+  readonly readDb: ReadDatabase;
+  readonly once: RunOnce;
 }
 
-function logRoute(db: Queryable): Route {
+export function deliveryRoutes({ db, readDb, once }: DeliveryParts): Route[] {
+  return [logRoute(readDb), deliveryRoute(db), retryRoute(once)];
+}
+
+function logRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listWebhookDeliveries',
     path: '/webhooks/deliveries',
@@ -71,7 +77,7 @@ function logRoute(db: Queryable): Route {
     example: deliveryExample,
     filters: { webhookId: idParameter.optional(), status: z.enum(deliveryStatuses).optional() },
     rows: ({ accountId, webhookId, status, cursor, limit }) =>
-      listDeliveries(db, { accountId, webhookId, status, before: cursor, most: limit + 1 }),
+      listDeliveries(readDb, { accountId, webhookId, status, before: cursor, most: limit + 1 }),
     describe: describeDelivery,
   });
 }

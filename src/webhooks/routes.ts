@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { recordAudit } from '../accounts/audit/record.ts';
 import { accountErrors } from '../accounts/errors.ts';
 import { dailyCapErrors } from '../kernel/daily-caps/count-today.ts';
-import type { Queryable } from '../kernel/db/database.ts';
+import type { ReadDatabase } from '../kernel/db/database.ts';
 import { created, defineRoute, ok, type Route } from '../kernel/http/define-route.ts';
 import { idParameter } from '../kernel/http/find-route.ts';
 import { listRoute } from '../kernel/http/list-route.ts';
@@ -17,6 +17,7 @@ import { isUsableSecret } from './sign-webhook.ts';
 import { createWebhook, deleteWebhook, selectWebhook, type Webhook } from './webhook.ts';
 
 export interface WebhookParts extends FeedParts {
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly outgoing: Pick<Outgoing, 'explainRefusal'>;
@@ -47,7 +48,7 @@ const webhookId = z.strictObject({ id: idParameter });
 export function webhookRoutes(parts: WebhookParts): Route[] {
   return [
     createRoute(parts),
-    webhooksRoute(parts.db),
+    webhooksRoute(parts.readDb),
     deleteRoute(parts.once),
     testRoute(parts.once),
     ...deliveryRoutes(parts),
@@ -110,7 +111,7 @@ function createRoute({ once, secrets, outgoing, events: types }: WebhookParts): 
   );
 }
 
-function webhooksRoute(db: Queryable): Route {
+function webhooksRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listWebhooks',
     path: '/webhooks',
@@ -120,7 +121,7 @@ function webhooksRoute(db: Queryable): Route {
     item: webhook,
     example,
     rows: async ({ accountId, cursor, limit }) => {
-      const { rows } = await db.query<Webhook>(
+      const { rows } = await readDb.query<Webhook>(
         `${selectWebhook} WHERE account_id = $1 AND status <> 'deleted' AND ($2::text IS NULL OR id < $2)
           ORDER BY id DESC LIMIT $3`,
         [accountId, cursor ?? null, limit + 1],

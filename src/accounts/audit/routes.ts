@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { ReadDatabase } from '../../kernel/db/database.ts';
 import type { Route } from '../../kernel/http/define-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
 import { type LoggedEntry, readAccountLog } from './read-log.ts';
@@ -31,7 +31,7 @@ const example = {
   at: '2026-01-15T10:00:00.000Z',
 };
 
-export function auditRoutes(db: Queryable): Route[] {
+export function auditRoutes(readDb: ReadDatabase): Route[] {
   return [
     listRoute({
       id: 'listAudit',
@@ -49,7 +49,7 @@ export function auditRoutes(db: Queryable): Route[] {
           .optional()
           .meta({ description: 'Only entries of this action.' }),
       },
-      rows: ({ accountId, action, limit, cursor }) => readAccountLog(db, { accountId, action, limit, cursor }),
+      rows: ({ accountId, action, limit, cursor }) => readAccountLog(readDb, { accountId, action, limit, cursor }),
       describe,
     }),
   ];

@@ -57,7 +57,7 @@ export function snapshotSchedule(reserves: Reserves): Schedule {
   return { at: '7 * * * *', handler: handleJob(job, () => reserves.beginSnapshot()) };
 }
 
-interface ReserveParts extends Pick<ReservesOptions, 'db' | 'networks' | 'logger'> {
+interface ReserveParts extends Pick<ReservesOptions, 'db' | 'readDb' | 'networks' | 'logger'> {
   readonly mode: Mode;
 }
 
@@ -75,9 +75,10 @@ export const reserves: Feature<{
   schedules: (parts) => [snapshotSchedule(openReserves(parts))],
 };
 
-function openReserves({ mode, db, networks, logger }: ReserveParts): Reserves {
+function openReserves({ mode, db, readDb = db, networks, logger }: ReserveParts): Reserves {
   return createReserves({
     db,
+    readDb,
     networks,
     logger,
     // Measures the age of an answer: a clock that is set back would keep it forever.

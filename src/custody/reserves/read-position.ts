@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import { type Database, longStatements, onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
+import { onlyRow, type Queryable, type Transaction } from '../../kernel/db/database.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { isUndone, type OpenStep, readOpenSteps } from './open-steps.ts';
 import type { Cursor } from './read-balances.ts';
@@ -37,14 +37,6 @@ export interface Position {
   readonly houseAddresses: readonly Hex[];
   /** Users' wallets with unswept deposits, in lower case, by `chain/asset`. */
   readonly unsweptAddresses: ReadonlyMap<`${ChainId}/${Asset}`, readonly Hex[]>;
-}
-
-/** A transaction that sees a single moment, whatever is posted meanwhile. */
-export function atOneMoment<Result>(db: Database, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-  return db.transaction(async (tx) => {
-    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    return work(tx);
-  }, longStatements);
 }
 
 export async function readPosition(tx: Transaction): Promise<Position> {

@@ -1,8 +1,7 @@
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import { type Asset, assetIds, type ChainId, chainIds } from '../../money/catalogue.ts';
 import { createBranchReader, decodePlaces, type Page, pagesOnBranch } from './pages.ts';
-import { atOneMoment } from './read-position.ts';
 import { createLeafSecrets } from './tree-hash.ts';
 
 /** A leaf with everything its owner needs to verify it. Amounts and sums are decimal text, bytes are hex. */
@@ -114,12 +113,12 @@ export interface ProofRequest {
 
 /** Undefined when the snapshot's leaves are deleted. */
 export function readProof(
-  db: Database,
+  db: ReadDatabase,
   { id, takenAt }: Snapshot,
   request: ProofRequest,
 ): Promise<AccountProof | undefined> {
   // At one moment, so that no leaf is deleted while it is read.
-  return atOneMoment(db, async (tx) => {
+  return db.atOneMoment(async (tx) => {
     const { accountId, handle, chain, asset } = request;
     const { rows: gone } = await tx.query('SELECT FROM reserve_trees WHERE snapshot_id = $1 AND key IS NULL LIMIT 1', [
       id,

@@ -5,7 +5,7 @@ import { listOpenSagas } from '../../kernel/sagas/list-sagas.ts';
 import { verifyLedger } from '../../ledger/verify.ts';
 import type { ChainId } from '../../money/catalogue.ts';
 import { BlockIsGone, requireBlock } from './read-balances.ts';
-import { atOneMoment, type Position, readPosition } from './read-position.ts';
+import { type Position, readPosition } from './read-position.ts';
 import { amountText, reconcileBooks } from './reconcile-books.ts';
 import { reconcileDeposits } from './reconcile-deposits.ts';
 import { reconcileNative, reconcileSteps } from './reconcile-steps.ts';
@@ -31,7 +31,7 @@ export interface ReconcileParts {
 /** Compares everything we hold with everything we owe: one sentence per discrepancy. */
 export async function reconcile(parts: ReconcileParts): Promise<string[]> {
   const { db, networks } = parts;
-  const { position, wallets, unwrapped } = await atOneMoment(db, async (tx) => {
+  const { position, wallets, unwrapped } = await db.atOneMoment(async (tx) => {
     const coin = new Map<ChainId, readonly Unwrapped[]>();
     for (const network of networks.values()) coin.set(network.id, await readUnwrapped(tx, network));
     return { position: await readPosition(tx), wallets: await readWallets(tx), unwrapped: coin };

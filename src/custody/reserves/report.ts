@@ -1,12 +1,12 @@
 import { eachHost, type Network, type Networks, type Token } from '../../chains/network.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { ReadDatabase } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
 import { depositTokens } from '../wallets/kept-chains.ts';
 import { readTaken } from './open-steps.ts';
 import { type BalancesAt, BlockIsGone, readBalances, requireBlock } from './read-balances.ts';
-import { atOneMoment, type Book, type Position, readPosition } from './read-position.ts';
+import { type Book, type Position, readPosition } from './read-position.ts';
 import { readShown } from './uncredited-arrivals.ts';
 
 /** What we hold and owe of one asset on one chain, at one block and one moment of the ledger. Decimal text. */
@@ -29,7 +29,7 @@ export interface ReservesReport {
 }
 
 export interface ReportParts {
-  readonly db: Database;
+  readonly db: ReadDatabase;
   readonly networks: Networks;
   readonly logger: Logger;
   /**
@@ -45,7 +45,7 @@ export interface ReportParts {
  * reported the deposits is not the only witness.
  */
 export async function reportReserves(parts: ReportParts): Promise<ReservesReport> {
-  const position = await atOneMoment(parts.db, readPosition);
+  const position = await parts.db.atOneMoment(readPosition);
   const rows = await Promise.all(
     [...parts.networks.values()].map(async (network) =>
       leastShown(parts.logger, await Promise.all(eachHost(network).map((host) => reportChain(parts, host, position)))),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Networks } from '../../chains/network.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Database, ReadDatabase } from '../../kernel/db/database.ts';
 import type { Logger } from '../../kernel/log/logger.ts';
 import { claimsOf } from '../../ledger/balances.ts';
 import { toDecimalText } from '../../money/amount.ts';
@@ -18,6 +18,8 @@ import { forgetOldLeaves, takeSnapshot } from './take-snapshot.ts';
 
 export interface ReservesOptions {
   readonly db: Database;
+  /** The primary if left out. */
+  readonly readDb?: ReadDatabase;
   readonly networks: Networks;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -47,7 +49,7 @@ export interface Reserves {
 const minutes = 60_000;
 
 export function createReserves(options: ReservesOptions): Reserves {
-  const { db, networks, logger, clock, chainTimeoutMs = 8_000, reportMaxAgeMs = 5_000 } = options;
+  const { db, readDb = db, networks, logger, clock, chainTimeoutMs = 8_000, reportMaxAgeMs = 5_000 } = options;
   const { snapshotMinAgeMs = 10 * minutes, snapshotMaxAgeMs = 120 * minutes, patienceMs = 10_000 } = options;
 
   let reported: { readonly report: Promise<ReservesReport>; readonly at: number } | undefined;
@@ -55,7 +57,10 @@ export function createReserves(options: ReservesOptions): Reserves {
   /** Concurrent callers share one report, and a recent one is reused. */
   function report(): Promise<ReservesReport> {
     if (reported !== undefined && clock.now() - reported.at < reportMaxAgeMs) return reported.report;
-    const asked = { report: reportReserves({ db, networks, logger, chainTimeoutMs }), at: Number.POSITIVE_INFINITY };
+    const asked = {
+      report: reportReserves({ db: readDb, networks, logger, chainTimeoutMs }),
+      at: Number.POSITIVE_INFINITY,
+    };
     reported = asked;
     asked.report.then(
       () => {
@@ -94,8 +99,8 @@ export function createReserves(options: ReservesOptions): Reserves {
     let proof: AccountProof | undefined;
     // A snapshot in progress may have started too early, so one more is awaited.
     for (let taken = 0; ; taken++) {
-      const newest = await findSnapshot(db);
-      proof = newest && (await readProof(db, newest, request));
+      const newest = await findSnapshot(readDb);
+      proof = newest && (await readProof(readDb, newest, request));
       if (taken === 2) return proof;
       if (newest !== undefined && proof !== undefined && newest.ageMs < snapshotMaxAgeMs) {
         const tooEarlyMs = snapshotMinAgeMs - newest.ageMs;
@@ -108,7 +113,7 @@ export function createReserves(options: ReservesOptions): Reserves {
 
   async function isUpToDate({ proofs }: AccountProof, { accountId, chain, asset }: ProofRequest): Promise<boolean> {
     // Over all kinds of account, as in the tree.
-    const claims = (await claimsOf(db, accountId)).filter(
+    const claims = (await claimsOf(readDb, accountId)).filter(
       (one) => (chain ?? one.chain) === one.chain && (asset ?? one.total.asset) === one.total.asset,
     );
     const same = claims.filter((one) =>
@@ -123,17 +128,17 @@ export function createReserves(options: ReservesOptions): Reserves {
   return {
     report,
     async published(snapshotId) {
-      let found = await findSnapshot(db, snapshotId);
+      let found = await findSnapshot(readDb, snapshotId);
       if (found === undefined && snapshotId === undefined) {
         await waitForSnapshot(patienceMs / 5);
-        found = await findSnapshot(db);
+        found = await findSnapshot(readDb);
       }
-      return found === undefined ? null : readRoots(db, found);
+      return found === undefined ? null : readRoots(readDb, found);
     },
     async prove({ snapshotId, ...request }) {
       if (snapshotId === undefined) return readCurrent(request);
-      const found = await findSnapshot(db, snapshotId);
-      return found && readProof(db, found, request);
+      const found = await findSnapshot(readDb, snapshotId);
+      return found && readProof(readDb, found, request);
     },
     snapshot,
     beginSnapshot: () => waitForSnapshot(patienceMs),

@@ -4,8 +4,9 @@ import { tryLockUntilCommit } from '../../kernel/db/locks.ts';
 import { wakeSagas } from '../../kernel/sagas/wake-saga.ts';
 import { amountOf, toDecimalText } from '../../money/amount.ts';
 import type { Asset, ChainId } from '../../money/catalogue.ts';
+import { fromChain } from '../wallets/errors.ts';
 import { type HouseWallet, houseWallet } from '../wallets/house-wallets.ts';
-import { ProviderError } from '../wallets/provider.ts';
+
 import { findStep, type SagaParts, type StepName } from './chain-step.ts';
 
 /** How often the first in line checks the treasury. */
@@ -89,12 +90,8 @@ async function withFreeTokens<Result>(
   });
 }
 
-export async function balanceOf(network: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
-  try {
-    return await tokenBalance(network, token, address);
-  } catch (cause) {
-    throw new ProviderError('The chain does not answer.', { retryable: true, code: 'chain_unreachable', cause });
-  }
+export function balanceOf(network: Network, token: Token, { address }: HouseWallet): Promise<bigint> {
+  return fromChain(tokenBalance(network, token, address));
 }
 
 /** Tokens that steps have promised, or have settled since the balance was read: those may still be part of it. */

@@ -17,6 +17,15 @@ export async function refuseSilent(silentChains: SilentChains, ...needed: readon
   );
 }
 
+/** What a node was asked. Whatever it fails with, the chain gives no answer for now. */
+export async function fromChain<Result>(asking: Promise<Result>): Promise<Result> {
+  try {
+    return await asking;
+  } catch (cause) {
+    throw new ProviderError('The chain does not answer.', { retryable: true, code: 'chain_unreachable', cause });
+  }
+}
+
 /** Turns a retryable failure of the wallet provider into 503 with Retry-After. */
 export async function orUnavailable<Result>(asking: Promise<Result>): Promise<Result> {
   try {

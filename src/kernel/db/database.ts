@@ -25,7 +25,16 @@ export interface TransactionOptions {
 /** For transactions that read or write a whole table. */
 export const longStatements = { kind: 'long', statementMs: 10 * 60_000 } as const satisfies TransactionOptions;
 
-export interface Database extends Queryable {
+/**
+ * For answers that only show what is there: lists, history, statements, reserves. It may be a standby (read-database.ts). Whatever
+ * decides about money asks for the Database, which is the primary.
+ */
+export interface ReadDatabase extends Queryable {
+  /** Several statements that see a single moment, whatever is posted meanwhile. The work may run twice. */
+  atOneMoment<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
+}
+
+export interface Database extends ReadDatabase {
   /**
    * Runs the work in one transaction: commits what it returns, rolls back when it throws. Throws OutcomeUnknown when the
    * connection was lost while the commit was under way, and only then: after any other error nothing was written.
@@ -45,7 +54,7 @@ export interface DatabaseOptions {
 }
 
 /** Integers of any size become bigint. A query casts a numeric with a fraction to float8 or text: anything else fails here. */
-const types: pg.CustomTypesConfig = {
+export const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     const isInteger = oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC;
     return isInteger && format !== 'binary' ? BigInt : pg.types.getTypeParser(oid, format as 'text');
@@ -65,7 +74,7 @@ function nameOf(column: string): string {
 }
 
 /** Rows come from the driver as arrays and become objects with camelCase names. Of several statements in one text the last counts. */
-function withNames<Row extends pg.QueryResultRow>(
+export function withNames<Row extends pg.QueryResultRow>(
   results: pg.QueryArrayResult | pg.QueryArrayResult[],
 ): pg.QueryResult<Row> {
   const result = [results].flat().at(-1) as pg.QueryArrayResult;
@@ -96,13 +105,20 @@ export function openDatabase({
   const total = Math.max(1, Math.floor((poolSize * 3) / 4));
   const slots = createSlots({ total, perKind: Math.ceil(total / 2), patienceMs: slotPatienceMs });
 
+  const transaction: Database['transaction'] = async (work, { kind = 'other', statementMs } = {}) => {
+    const giveBack = await slots.take(kind);
+    return inTransaction(pool, work, statementMs).finally(giveBack);
+  };
+
   return {
     pool,
     query: (text, values) => runAlone(pool, text, values),
-    async transaction(work, { kind = 'other', statementMs } = {}) {
-      const giveBack = await slots.take(kind);
-      return inTransaction(pool, work, statementMs).finally(giveBack);
-    },
+    transaction,
+    atOneMoment: (work) =>
+      transaction(async (tx) => {
+        await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+        return work(tx);
+      }, longStatements),
     close: () => pool.end(),
   };
 }

@@ -4,17 +4,24 @@ import { WritableHost } from './writable-host.ts';
 
 /**
  * Reads a URL that may name several hosts, as libpq does: `postgres://ada@one:5432,two/db?target_session_attrs=read-write`. Undefined
- * where it is no URL, or wants a host that only reads.
+ * where it is no URL, or wants another kind of host than these.
  */
-export function readDatabaseUrl(text: string): string | undefined {
+export function readDatabaseUrl(
+  text: string,
+  served: readonly string[] = ['read-write', 'primary'],
+): string | undefined {
   const read = /^postgres(?:ql)?:\/\//.test(text) ? readSeveralHosts(text) : undefined;
   if (read === undefined) return undefined;
   const url = new URL(read);
   const wanted = url.searchParams.get('target_session_attrs');
   if (wanted === null) return read;
   url.searchParams.delete('target_session_attrs');
-  return wanted === 'read-write' || wanted === 'primary' ? url.href : undefined;
+  return served.includes(wanted) ? url.href : undefined;
 }
+
+/** For reads the standbys among the hosts are used, whichever of these the URL says. */
+export const readReplicaUrl = (text: string) =>
+  readDatabaseUrl(text, ['any', 'prefer-standby', 'standby', 'read-only']);
 
 /** How one host is connected to. */
 export interface Place extends pg.ClientConfig {

@@ -4,7 +4,7 @@ import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
 import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Database, ReadDatabase } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { type NewestLike, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
@@ -28,6 +28,7 @@ import { bridgeBody, bridgeRefusals, readAmounts, readCrossing } from './way.ts'
 
 export interface BridgeRouteParts {
   readonly db: Database;
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly networks: Networks;
@@ -157,7 +158,7 @@ function statusRoute({ db, publicUrl }: BridgeRouteParts): Route {
   });
 }
 
-function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
+function historyRoute({ readDb, publicUrl }: BridgeRouteParts): Route {
   return listRoute({
     id: 'listCrossChainTransfers',
     path: '/cross-chain/history',
@@ -170,7 +171,7 @@ function historyRoute({ db, publicUrl }: BridgeRouteParts): Route {
     filters: { status: z.enum(publicStatuses).optional() },
     rows: ({ accountId, cursor, status, limit }) =>
       selectBridges(
-        db,
+        readDb,
         `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2)
             AND ($3::text IS NULL OR CASE status WHEN 'returning' THEN 'failed' ELSE status END = $3)
           ORDER BY id DESC LIMIT $4`,

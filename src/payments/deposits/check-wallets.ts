@@ -3,7 +3,6 @@ import type { Hex } from 'viem';
 import type { Network, Networks, Token } from '../../chains/network.ts';
 import { readTaken } from '../../custody/reserves/open-steps.ts';
 import { balancesPerRequest, readTokenWallets, type TokenWallet } from '../../custody/reserves/read-balances.ts';
-import { atOneMoment } from '../../custody/reserves/read-position.ts';
 import { readShown } from '../../custody/reserves/uncredited-arrivals.ts';
 import { depositTokens } from '../../custody/wallets/kept-chains.ts';
 import type { AddressBook } from '../../custody/watch/address-book.ts';
@@ -141,7 +140,7 @@ export function createWalletCheck(parts: BookParts, network: Network): WalletChe
     const usersRightAt = round.before;
     const users = takeUsers(balancesPerRequest - houses * tokens.length, cursor.number);
     const assets = tokens.map(({ asset }) => asset);
-    const expected = await atOneMoment(db, (tx) => readExpected(tx, chain, { assets, users }));
+    const expected = await db.atOneMoment((tx) => readExpected(tx, chain, { assets, users }));
     if (expected === undefined) return;
     const suspects = (await compare(expected, users)).filter(({ key, excess }) => told.get(key) !== excess);
     const to = expected.blockNumber;

@@ -11,7 +11,7 @@ import { createAddressBook } from '../../custody/watch/address-book.ts';
 import { hostsOf } from '../../custody/watch/compare-nodes.ts';
 import { depositsCredited } from '../../custody/watch/on-deposits.ts';
 import { chainMetrics } from '../../custody/watch/silent-chains.ts';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Database, ReadDatabase } from '../../kernel/db/database.ts';
 import type { Feature } from '../../kernel/feature.ts';
 import type { GatherHook } from '../../kernel/hook.ts';
 import type { Wakes } from '../../kernel/jobs/wakes.ts';
@@ -57,7 +57,7 @@ const others = holdings
 
 export const deposits: Feature<{
   settings: DepositSettings;
-  serving: { readonly db: Database; readonly silentChains: SilentChains };
+  serving: { readonly db: Database; readonly readDb: ReadDatabase; readonly silentChains: SilentChains };
   metrics: { readonly db: Database; readonly networks: Networks };
   working: DepositWork;
   commands: DepositParts;
@@ -93,7 +93,7 @@ export const deposits: Feature<{
     { saga: sweepSaga, handler: (parts) => sweepHandler(parts) },
     { saga: coinSweepSaga, handler: (parts) => coinSweepHandler(parts) },
   ],
-  routes: ({ db }) => depositRoutes(db),
+  routes: ({ readDb }) => depositRoutes(readDb),
   metrics: ({ db, networks }) => [chainMetrics(db, networks)],
   checks: ({ silentChains }) => ({ chains: silentChains }),
   loops(

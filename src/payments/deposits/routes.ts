@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import type { Route } from '../../kernel/http/define-route.ts';
 import { listRoute, toPage } from '../../kernel/http/list-route.ts';
@@ -56,7 +56,7 @@ function describeDeposit({ amount, createdAt, ...row }: DepositRow): DepositReco
   return { ...row, amount: toDecimalText(amountOf(row.currency, amount)), createdAt: createdAt.toISOString() };
 }
 
-export function depositRoutes(db: Queryable): Route[] {
+export function depositRoutes(readDb: ReadDatabase): Route[] {
   return [
     listRoute({
       id: 'listDeposits',
@@ -81,7 +81,7 @@ export function depositRoutes(db: Queryable): Route[] {
       },
       exampleQuery: { limit: '50' },
       rows: async ({ accountId, limit, cursor }) => {
-        const { deposits, nextCursor } = await listDeposits(db, { accountId, limit, cursor });
+        const { deposits, nextCursor } = await listDeposits(readDb, { accountId, limit, cursor });
         return { items: deposits, nextCursor };
       },
       describe: (deposit) => deposit,

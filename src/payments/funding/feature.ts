@@ -88,8 +88,8 @@ export const funding: Feature<{
       return rows.map(({ id }) => ({ kind: 'funding', id }));
     }),
   ],
-  routes: ({ db, once, secrets, networks, provider, onRamps, publicUrl }) =>
-    fundingRoutes({ db, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
+  routes: ({ db, readDb, once, secrets, networks, provider, onRamps, publicUrl }) =>
+    fundingRoutes({ db, readDb, once, secrets, networks, provider, onRamps, publicUrl, maximum }),
   schedules: ({ db }) => [forgetLinksSchedule(db)],
   pages: addCardNotices,
   loops: (parts) => startWatchingUnconfirmed(parts, parts.logger),

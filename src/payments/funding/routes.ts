@@ -4,7 +4,7 @@ import { orUnavailable } from '../../custody/wallets/errors.ts';
 import type { WalletProvider } from '../../custody/wallets/provider.ts';
 import { openUserWallet } from '../../custody/wallets/user-wallets.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database, Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
@@ -50,6 +50,7 @@ async function listLinks(db: Queryable, { accountId, status, limit, cursor }: Li
 
 export interface FundingParts {
   readonly db: Database;
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly secrets: Secrets;
   readonly networks: Networks;
@@ -118,7 +119,7 @@ function amountWithin(amount: Amount, maximum: bigint): Amount {
   throw httpErrors.invalid_request(`amount ${message}.`, { errors: [{ path: 'amount', message }] });
 }
 
-function historyRoute({ db }: FundingParts): Route {
+function historyRoute({ readDb }: FundingParts): Route {
   return listRoute({
     id: 'listBuySessions',
     path: '/circle/buy-sessions',
@@ -133,7 +134,7 @@ function historyRoute({ db }: FundingParts): Route {
     filters: { status: z.enum(linkStatuses).optional() },
     exampleQuery: { status: 'completed' },
     cursorPrefix: 'fnd',
-    rows: (query) => listLinks(db, query),
+    rows: (query) => listLinks(readDb, query),
     describe: describeLink,
   });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { email, handle, visibleText } from '../../accounts/fields.ts';
 import { dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import type { Queryable, Transaction } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase, Transaction } from '../../kernel/db/database.ts';
 import { amountField, currency, requireAmount } from '../../kernel/http/amount-field.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import type { DuplicateGuard } from '../../kernel/http/duplicate-guard.ts';
@@ -70,6 +70,7 @@ async function listInvoices(
 }
 
 export interface InvoiceRouteParts extends InvoiceParts {
+  readonly readDb: ReadDatabase;
   readonly consent: Consent;
 }
 
@@ -138,7 +139,7 @@ function recipientOrRefuse(body: { toHandle?: string | undefined; toEmail?: stri
   });
 }
 
-function historyRoute({ db, publicUrl }: InvoiceParts): Route {
+function historyRoute({ readDb, publicUrl }: InvoiceRouteParts): Route {
   return listRoute({
     id: 'listInvoices',
     path: '/invoices',
@@ -158,7 +159,7 @@ function historyRoute({ db, publicUrl }: InvoiceParts): Route {
         .meta({ description: '`true`: only overdue invoices. `false`: only the others.' }),
     },
     cursorPrefix: 'inv',
-    rows: (query) => listInvoices(db, query),
+    rows: (query) => listInvoices(readDb, query),
     describe: (invoice, { accountId }) => describeInvoice(invoice, accountId, publicUrl()),
   });
 }

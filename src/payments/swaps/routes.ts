@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SilentChains } from '../../chains/network.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database, Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { type NewestLike, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
@@ -29,6 +29,7 @@ import { quoteRefusals, readSwap, readTerms, swapBody, swapRefusals, wanted } fr
 
 export interface SwapRouteParts {
   readonly db: Database;
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly market: Market;
@@ -46,7 +47,7 @@ export function swapRoutes(parts: SwapRouteParts): Route[] {
     tokensRoute(),
     quoteRoute(parts),
     executeRoute(parts),
-    historyRoute(parts.db),
+    historyRoute(parts.readDb),
     balancesRoute(parts.db),
     swapRoute(parts.db),
   ];
@@ -151,7 +152,7 @@ function executeRoute(parts: SwapRouteParts): Route {
   );
 }
 
-function historyRoute(db: Queryable): Route {
+function historyRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listSwaps',
     path: '/swap/history',
@@ -163,7 +164,7 @@ function historyRoute(db: Queryable): Route {
     filters: { status: z.enum(publicStatuses).optional() },
     rows: ({ accountId, cursor, status, limit }) =>
       selectSwaps(
-        db,
+        readDb,
         `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { httpErrors } from '../../kernel/http/errors.ts';
@@ -14,8 +14,13 @@ import { transferErrors } from './errors.ts';
 import { findTransfer, listTransfers, type TransferRecord, transferRecord } from './list-transfers.ts';
 import { openMonth, statement, toCsv } from './statement.ts';
 
-export function balanceRoutes(db: Queryable): Route[] {
-  return [balanceRoute(db), historyRoute(db), findTransferRoute(db), statementRoute(db)];
+export interface BalanceParts {
+  readonly db: Queryable;
+  readonly readDb: ReadDatabase;
+}
+
+export function balanceRoutes({ db, readDb }: BalanceParts): Route[] {
+  return [balanceRoute(db), historyRoute(readDb), findTransferRoute(db), statementRoute(readDb)];
 }
 
 function balanceRoute(db: Queryable): Route {
@@ -83,7 +88,7 @@ const exampleTransfer: TransferRecord = {
   createdAt: '2026-01-15T10:00:00.000Z',
 };
 
-function historyRoute(db: Queryable): Route {
+function historyRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listTransfers',
     path: '/circle/transfers',
@@ -99,7 +104,7 @@ function historyRoute(db: Queryable): Route {
     exampleQuery: { limit: '50' },
     rows: async ({ accountId, limit, cursor }) => {
       try {
-        const { transfers, nextCursor } = await listTransfers(db, { accountId, limit, cursor });
+        const { transfers, nextCursor } = await listTransfers(readDb, { accountId, limit, cursor });
         return { items: transfers, nextCursor };
       } catch (error) {
         if (!(error instanceof InvalidCursor)) throw error;
@@ -135,7 +140,7 @@ const exampleCsv = [
   '',
 ].join('\r\n');
 
-function statementRoute(db: Queryable): Route {
+function statementRoute(readDb: ReadDatabase): Route {
   return defineRoute(
     {
       id: 'getStatement',
@@ -185,7 +190,7 @@ function statementRoute(db: Queryable): Route {
     },
     async ({ caller, query, accept }) => {
       const { accountId } = caller;
-      const month = await openMonth(db, { accountId, month: query.month, currency: query.currency });
+      const month = await openMonth(readDb, { accountId, month: query.month, currency: query.currency });
       const wantsCsv = query.format === undefined ? /\btext\/csv\b/.test(accept) : query.format === 'csv';
       return wantsCsv
         ? { status: 200, text: { type: 'text/csv', pieces: () => toCsv(month) } }

@@ -14,7 +14,7 @@ import { transferFee, transferFeeRate } from '../../money/fees.ts';
 import { askedOwner } from '../../policies/approvals/asks.ts';
 import { type Consent, guarded } from '../../policies/consent.ts';
 import { paymentRefusals } from '../../policies/refusals.ts';
-import { balanceRoutes } from './balance-routes.ts';
+import { type BalanceParts, balanceRoutes } from './balance-routes.ts';
 import { type RecipientBook, recipientOrRefuse } from './recipient.ts';
 import { type CompletedTransfer, completeOrRefuse, transferPosting } from './transfer-posting.ts';
 import { findRecipient, paymentTo, to, transferBody, transferRefusals } from './way.ts';
@@ -84,8 +84,7 @@ function describeTransfer({ id, amount, fee }: Posted) {
   };
 }
 
-export interface TransferParts {
-  readonly db: Queryable;
+export interface TransferParts extends BalanceParts {
   readonly ledger: Ledger;
   readonly recipients: RecipientBook;
   readonly consent: Consent;
@@ -105,7 +104,7 @@ export function transferRoutes(parts: TransferParts): Route[] {
     quoteRoute(),
     transferRoute(parts, '/agent/transfer'),
     transferRoute(parts, '/circle/transfer'),
-    ...balanceRoutes(parts.db),
+    ...balanceRoutes(parts),
   ];
 }
 

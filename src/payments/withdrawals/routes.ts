@@ -4,7 +4,7 @@ import type { Networks, SilentChains } from '../../chains/network.ts';
 import { enforceLimits } from '../../custody/limits/allow-list.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import type { GasCosts } from '../../custody/treasury/gas-costs.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { amountValue, holding, toAmountValue } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { type NewestLike, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
@@ -72,6 +72,7 @@ function cancelRoute({ once, ledger }: WithdrawalParts): Route {
 }
 
 export interface WithdrawalParts extends FactorParts {
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly networks: Networks;
@@ -86,7 +87,7 @@ export interface WithdrawalParts extends FactorParts {
 export function withdrawalRoutes(parts: WithdrawalParts): Route[] {
   return [
     withdrawRoute(parts),
-    historyRoute(parts.db),
+    historyRoute(parts.readDb),
     withdrawalRoute(parts.db),
     cancelRoute(parts),
     limitsRoute(parts),
@@ -206,7 +207,7 @@ const coinsArrive = coins
   .map((coin, index) => `${coin}${index === 0 ? ' arrives' : ''}${arrivesAs({ asset: coin }, homeChain)}`)
   .join(', ');
 
-function historyRoute(db: Queryable): Route {
+function historyRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listWithdrawals',
     path: '/circle/withdrawals',
@@ -218,7 +219,7 @@ function historyRoute(db: Queryable): Route {
     filters: { status: z.enum(publicStatuses).optional() },
     rows: ({ accountId, cursor, status, limit }) =>
       selectWithdrawals(
-        db,
+        readDb,
         `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { holding } from '../../kernel/http/amount-field.ts';
 import { type Caller, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
@@ -128,6 +128,7 @@ function isTerminal({ status }: Approval): boolean {
 }
 
 export interface ApprovalParts extends DecideParts {
+  readonly readDb: ReadDatabase;
   readonly wakes: Wakes;
   /** Aborted when the process begins to stop. */
   readonly stopping: AbortSignal;
@@ -140,7 +141,7 @@ export function approvalRoutes(parts: ApprovalParts): Route[] {
 
 const visible = isVisibleTo('$2');
 
-function listApprovals({ db, secrets, publicUrl }: ApprovalParts): Route {
+function listApprovals({ readDb, secrets, publicUrl }: ApprovalParts): Route {
   return listRoute({
     id: 'listApprovals',
     path: '/approvals',
@@ -155,7 +156,7 @@ function listApprovals({ db, secrets, publicUrl }: ApprovalParts): Route {
     cursorPrefix: 'apr',
     rows: ({ caller, cursor, status, limit }) =>
       selectApprovals(
-        db,
+        readDb,
         secrets,
         `WHERE a.account_id = $1 AND ${visible} AND ($3::text IS NULL OR a.id < $3)
             AND ($4::text IS NULL OR CASE WHEN a.status = 'pending' AND a.expires_at <= clock_timestamp() THEN 'expired' ELSE a.status END = $4)

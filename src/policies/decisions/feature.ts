@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import type { Database } from '../../kernel/db/database.ts';
+import type { Database, ReadDatabase } from '../../kernel/db/database.ts';
 import { lockUntilCommit } from '../../kernel/db/locks.ts';
 import { commandGroup, type Feature } from '../../kernel/feature.ts';
 import { defineJob, enqueue, handleJob } from '../../kernel/jobs/define-job.ts';
@@ -29,6 +29,7 @@ export interface DecisionSettings {
 }
 
 interface ServingParts {
+  readonly readDb: ReadDatabase;
   readonly db: Database;
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { idParameter } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
@@ -12,6 +12,7 @@ import { listDecisions, type ReadDecision } from './read-decisions.ts';
 
 export interface DecisionRouteParts {
   readonly db: Queryable;
+  readonly readDb: ReadDatabase;
 }
 
 interface RouteSettings {
@@ -19,8 +20,8 @@ interface RouteSettings {
   readonly untilSealed: () => number;
 }
 
-export function decisionRoutes({ db }: DecisionRouteParts, settings: RouteSettings): Route[] {
-  return [listOfDecisions(db), exportRoute(db), proofRoute(db, settings)];
+export function decisionRoutes({ db, readDb }: DecisionRouteParts, settings: RouteSettings): Route[] {
+  return [listOfDecisions(readDb), exportRoute(readDb), proofRoute(db, settings)];
 }
 
 const tag = 'Policies';
@@ -108,7 +109,7 @@ const exampleShared = {
 /** A date alone means the end of a day, so a period between two dates contains the last one. */
 const moment = (what: string) => dateTimeField.optional().meta({ description: `${what} ${dateTimeFormats}` });
 
-function listOfDecisions(db: Queryable): Route {
+function listOfDecisions(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listDecisions',
     path: '/account/decisions',
@@ -127,7 +128,7 @@ function listOfDecisions(db: Queryable): Route {
     },
     cursorPrefix: 'dec',
     rows: ({ caller, outcome, key, since, until, limit, cursor }) =>
-      listDecisions(db, { reader: caller, outcome, key, since, until, limit, cursor }),
+      listDecisions(readDb, { reader: caller, outcome, key, since, until, limit, cursor }),
     describe,
   });
 }
@@ -233,7 +234,7 @@ const exampleChain = {
 
 const verifying = 'scripts/verify-decisions.mjs verifies the response offline.';
 
-function exportRoute(db: Queryable): Route {
+function exportRoute(readDb: ReadDatabase): Route {
   return defineRoute(
     {
       id: 'exportDecisions',
@@ -254,7 +255,7 @@ function exportRoute(db: Queryable): Route {
       },
     },
     async ({ caller }) => {
-      const { head, entries } = await exportChain(db, caller);
+      const { head, entries } = await exportChain(readDb, caller);
       return { status: 200, long: { head: head as never, items: entries as never } };
     },
   );

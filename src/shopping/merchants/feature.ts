@@ -46,9 +46,9 @@ export const merchants: Feature<{
   ],
   chapters: [{ name: 'Merchants', description: 'Register your shop’s domain to receive orders and payments.' }],
   commands: (program, tools) => addMerchantCommands(program, tools),
-  routes({ db, once, ledger, secrets, outgoing, parser, publicUrl }) {
+  routes({ db, readDb, once, ledger, secrets, outgoing, parser, publicUrl }) {
     const lookForProof = createFetchProof({ outgoing, parser }, () => describeAgent(publicUrl()).userAgent);
-    return merchantRoutes({ db, once, ledger, secrets, outgoing, lookForProof });
+    return merchantRoutes({ db, readDb, once, ledger, secrets, outgoing, lookForProof });
   },
   schedules: ({ db, ledger }) => [redeemLeftoversSchedule(db, ledger)],
 };

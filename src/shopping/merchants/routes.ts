@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { recordAudit } from '../../accounts/audit/record.ts';
 import { countToday, dailyCapErrors } from '../../kernel/daily-caps/count-today.ts';
-import type { Database, Transaction } from '../../kernel/db/database.ts';
+import type { Database, ReadDatabase, Transaction } from '../../kernel/db/database.ts';
 import { type Caller, created, defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
@@ -29,6 +29,7 @@ import {
 
 export interface MerchantParts {
   readonly db: Database;
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly secrets: Secrets;
@@ -154,7 +155,7 @@ function verifyRoute({ db, once, ledger, outgoing, lookForProof }: MerchantParts
   );
 }
 
-function historyRoute({ db, outgoing }: MerchantParts): Route {
+function historyRoute({ readDb, outgoing }: MerchantParts): Route {
   return listRoute({
     id: 'listMerchants',
     path: '/shopping/merchants',
@@ -163,7 +164,7 @@ function historyRoute({ db, outgoing }: MerchantParts): Route {
     name: 'merchants',
     item: merchantResponse,
     example: exampleProved,
-    rows: (query) => listOwnMerchants(db, query),
+    rows: (query) => listOwnMerchants(readDb, query),
     cursorOf: ({ domain }) => domain,
     describe: (merchant, { handle }) => describeMerchant(merchant, { handle, outgoing }),
   });

@@ -117,13 +117,13 @@ export const orders: Feature<{
   commands: (program, { withMoney, say }) => addOrderCommands(program, withMoney, say),
   sagas: [{ saga: orderSaga, handler: (parts) => orderHandler(parts) }],
   routes: (parts, own) => {
-    const { db, once, ledger, consent, shops } = parts;
+    const { db, readDb, once, ledger, consent, shops } = parts;
     const decided = createWaitForOrder(db, own.waitSeconds * 1_000);
     return [
       buyRoute({ ...parts, merchants: shops.merchants, ...own, decided }),
-      ...orderRoutes(db),
+      ...orderRoutes(parts),
       cancelRoute({ ...parts, decided }),
-      ...saleRoutes({ db, once, ledger, consent }),
+      ...saleRoutes({ db, readDb, once, ledger, consent }),
       redeemRoute({ ...parts, ...own }),
     ];
   },

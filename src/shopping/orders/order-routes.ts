@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Database, Queryable } from '../../kernel/db/database.ts';
+import type { Database, Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
@@ -92,7 +92,7 @@ async function requestCancel(db: Database, id: string): Promise<void> {
   });
 }
 
-export function orderRoutes(db: Queryable): Route[] {
+export function orderRoutes({ db, readDb }: { readonly db: Queryable; readonly readDb: ReadDatabase }): Route[] {
   return [
     listRoute({
       id: 'listOrders',
@@ -103,7 +103,7 @@ export function orderRoutes(db: Queryable): Route[] {
       item: orderRecord,
       example: exampleOrder,
       filters: { status: z.enum(publicStatuses).optional() },
-      rows: (query) => listOrders(db, { buyer: query.accountId, ...query }),
+      rows: (query) => listOrders(readDb, { buyer: query.accountId, ...query }),
       describe: (row) => describeOrder(toOrder(row)),
     }),
     findRoute({

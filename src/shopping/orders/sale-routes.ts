@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { visibleText } from '../../accounts/fields.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { amountField, requireAmount } from '../../kernel/http/amount-field.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, idParameter } from '../../kernel/http/find-route.ts';
@@ -20,6 +20,7 @@ import { findSale, fulfilOrder, refundOrder } from './sale.ts';
 
 export interface SaleParts {
   readonly db: Queryable;
+  readonly readDb: ReadDatabase;
   readonly once: RunOnce;
   readonly ledger: Ledger;
   readonly consent: Consent;
@@ -30,10 +31,10 @@ const examples = { params: { orderId: exampleSale.orderId } };
 const facts = { tag: 'Selling', auth: 'key' } as const;
 
 export function saleRoutes(parts: SaleParts): Route[] {
-  return [historyRoute(parts.db), saleRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
+  return [historyRoute(parts.readDb), saleRoute(parts.db), fulfilRoute(parts), refundRoute(parts)];
 }
 
-function historyRoute(db: Queryable): Route {
+function historyRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listSales',
     path: '/shopping/sales',
@@ -44,7 +45,7 @@ function historyRoute(db: Queryable): Route {
     item: saleRecord,
     example: exampleSale,
     filters: { status: z.enum(['completed', 'fulfilled', 'refunded']).optional() },
-    rows: (query) => listOrders(db, { seller: query.accountId, ...query }),
+    rows: (query) => listOrders(readDb, { seller: query.accountId, ...query }),
     describe: (row) => describeSale(toOrder(row)),
   });
 }

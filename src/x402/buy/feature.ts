@@ -5,11 +5,10 @@ import type { EventType } from '../../ledger/event-types.ts';
 import { amountOf } from '../../money/amount.ts';
 import type { Shopping } from '../../shopping/search/open-shopping.ts';
 import { purchaseHandler } from './advance-purchase.ts';
-import type { BuyParts } from './buy.ts';
 import { fillFloatHandler, fillFloatSchedule } from './fill-float.ts';
 import { forgetAnswersSchedule } from './keep-answer.ts';
 import type { PurchaseParts, PurchaseSettings } from './purchase.ts';
-import { purchaseRoutes } from './routes.ts';
+import { type PurchaseRouteParts, purchaseRoutes } from './routes.ts';
 import { purchaseSaga } from './saga.ts';
 
 const purchaseEvents: readonly EventType[] = [{ name: 'purchase.paid' }, { name: 'purchase.returned' }];
@@ -20,7 +19,7 @@ const timeoutMs = 20_000;
 /** A seller can take a payment for five minutes, so money is held no longer than that for one that does not. */
 const holdSeconds = 300;
 
-interface PurchaseServing extends Omit<BuyParts, keyof PurchaseSettings | 'calls'> {
+interface PurchaseServing extends Omit<PurchaseRouteParts, keyof PurchaseSettings | 'calls'> {
   readonly shops: Pick<Shopping, 'merchants'>;
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../../custody/limits/hourly-limit.ts';
 import type { OutgoingLimits } from '../../custody/limits/outgoing-limits.ts';
 import { planStep } from '../../custody/steps/plan-step.ts';
-import { orUnavailable } from '../../custody/wallets/errors.ts';
+import { fromChain, orUnavailable } from '../../custody/wallets/errors.ts';
 import type { Queryable, Transaction } from '../../kernel/db/database.ts';
 import { TryAgain } from '../../kernel/db/errors.ts';
 import { type Repeated, refuseDuplicate } from '../../kernel/http/duplicate-guard.ts';
@@ -193,7 +193,7 @@ const reorganisedBlocks = 256n;
 
 /** As long as the seller asks for, within our bounds. */
 async function readValidity({ networks, mostSeconds }: PurchaseParts, { seconds }: Offer): Promise<Validity> {
-  const { number, timestamp } = await homeUsdc(networks).network.client.getBlock({ blockTag: 'latest' });
+  const { number, timestamp } = await fromChain(homeUsdc(networks).network.client.getBlock({ blockTag: 'latest' }));
   const now = BigInt(Math.floor(Date.now() / 1_000));
   // The chain's clock may be ahead of ours, and the contract checks the validity by the chain's.
   const start = now > timestamp ? now : timestamp;

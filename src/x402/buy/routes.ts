@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limitErrors } from '../../custody/limits/errors.ts';
-import type { Queryable } from '../../kernel/db/database.ts';
+import type { Queryable, ReadDatabase } from '../../kernel/db/database.ts';
 import { defineRoute, ok, type Route } from '../../kernel/http/define-route.ts';
 import { findRoute, ownedBy } from '../../kernel/http/find-route.ts';
 import { listRoute } from '../../kernel/http/list-route.ts';
@@ -24,8 +24,12 @@ import {
 import { publicStatuses, statesOf } from './saga.ts';
 import { payBody, readMaximum, readRequest } from './seller-request.ts';
 
-export function purchaseRoutes(parts: BuyParts): Route[] {
-  return [payRoute(parts), historyRoute(parts.db), purchaseRoute(parts.db)];
+export interface PurchaseRouteParts extends BuyParts {
+  readonly readDb: ReadDatabase;
+}
+
+export function purchaseRoutes(parts: PurchaseRouteParts): Route[] {
+  return [payRoute(parts), historyRoute(parts.readDb), purchaseRoute(parts.db)];
 }
 
 const tag = 'Paying for calls';
@@ -67,7 +71,7 @@ function payRoute(parts: BuyParts): Route {
   );
 }
 
-function historyRoute(db: Queryable): Route {
+function historyRoute(readDb: ReadDatabase): Route {
   return listRoute({
     id: 'listPurchases',
     path: '/nano/purchases',
@@ -79,7 +83,7 @@ function historyRoute(db: Queryable): Route {
     filters: { status: z.enum(publicStatuses).optional() },
     rows: ({ accountId, cursor, status, limit }) =>
       selectPurchases(
-        db,
+        readDb,
         `WHERE account_id = $1 AND ($2::text IS NULL OR id < $2) AND ($3::text[] IS NULL OR status = ANY ($3))
           ORDER BY id DESC LIMIT $4`,
         [accountId, cursor ?? null, status === undefined ? null : statesOf(status), limit + 1],

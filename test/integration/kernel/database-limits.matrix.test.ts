@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { atOneMoment } from '../../../src/custody/reserves/read-position.ts';
 import { connectionSettings } from '../../../src/kernel/db/connection-settings.ts';
 import { longStatements, openDatabase } from '../../../src/kernel/db/database.ts';
 import { OutcomeUnknown } from '../../../src/kernel/db/errors.ts';
@@ -124,7 +123,7 @@ describe('a statement', () => {
   test('that reads everything has the time it needs, and only that one', async () => {
     const db = impatient();
     await expect(db.transaction((tx) => tx.query(slow), longStatements)).resolves.toMatchObject({ rowCount: 1 });
-    await expect(atOneMoment(db, (tx) => tx.query(slow))).resolves.toMatchObject({ rowCount: 1 });
+    await expect(db.atOneMoment((tx) => tx.query(slow))).resolves.toMatchObject({ rowCount: 1 });
     await expect(db.transaction((tx) => tx.query(slow))).rejects.toMatchObject({ code: '57014' });
   });
 

@@ -5,7 +5,8 @@ import { freePort } from '../../support/process.ts';
 import { startService, useService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 
-const service = useService({ env: { OPERATOR_PORT: '0' } });
+// A replica that is down at the start.
+const service = useService({ env: { OPERATOR_PORT: '0', DATABASE_READ_URL: 'postgres://ada@127.0.0.1:9/none' } });
 const file = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
 async function scrape(port = service.operatorPort): Promise<string> {

@@ -1,48 +1,17 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { startEmbeddedPostgres } from '../../../sandbox/postgres.ts';
 import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { isUnavailable, openDatabase } from '../../../src/kernel/db/database.ts';
 import { startListener } from '../../../src/kernel/db/listener.ts';
 import { readDatabaseUrl } from '../../../src/kernel/db/writable-client.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
-import { signalPostgres } from '../../support/postgres-processes.ts';
+import { freeze, hostOf, type Pair, startPair } from '../../support/standby.ts';
 import { until } from '../../support/until.ts';
 
 const logger = createLogger('silent');
 
-/** The folder of the Unix socket, as a host in a URL. */
-const hostOf = (url: string) => /@([^/]+)\//.exec(url)?.[1] ?? '';
-
-/** A primary, and a standby that streams from it. */
-async function startPair() {
-  const folder = mkdtempSync(join(tmpdir(), 'pair-'));
-  const [primaryDir, standbyDir] = [join(folder, 'a'), join(folder, 'b')];
-  for (const dir of [primaryDir, standbyDir]) mkdirSync(dir);
-  const settings = { shared_buffers: '16MB', max_connections: '30' };
-  const first = await startEmbeddedPostgres({ dataDir: primaryDir, settings });
-  await first.stop();
-  cpSync(join(primaryDir, 'postgres'), join(standbyDir, 'postgres'), { recursive: true, preserveTimestamps: true });
-  writeFileSync(join(standbyDir, 'postgres', 'standby.signal'), '');
-  const primary = await startEmbeddedPostgres({ dataDir: primaryDir, settings });
-  onTestFinished(primary.stop);
-  const socketDir = decodeURIComponent(hostOf(primary.url));
-  const standby = await startEmbeddedPostgres({
-    dataDir: standbyDir,
-    settings: { ...settings, primary_conninfo: `host=${socketDir} user=paywright` },
-  });
-  onTestFinished(async () => {
-    await standby.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return { primary, standby, primaryData: join(primaryDir, 'postgres') };
-}
-
 /** With both hosts, as an operator writes it. */
-const urlOf = ({ primary, standby }: Awaited<ReturnType<typeof startPair>>) =>
+const urlOf = ({ primary, standby }: Pair) =>
   readDatabaseUrl(
     `postgresql://paywright@${hostOf(standby.url)},${hostOf(primary.url)}/paywright?target_session_attrs=read-write`,
   ) ?? '';
@@ -50,6 +19,7 @@ const urlOf = ({ primary, standby }: Awaited<ReturnType<typeof startPair>>) =>
 it('connections go to the host that accepts writes, also after another has taken over', async () => {
   const pair = await startPair();
   const { primary, standby } = pair;
+  onTestFinished(pair.stop);
   const url = urlOf(pair);
   const db = openDatabase({ url, poolSize: 4, logger });
   onTestFinished(() => db.close());
@@ -102,6 +72,7 @@ it('connections go to the host that accepts writes, also after another has taken
 
 it('what waits for a primary that stands still is told as soon as another has taken over, and nothing goes back', async () => {
   const pair = await startPair();
+  onTestFinished(pair.stop);
   const url = urlOf(pair);
   // By itself it would wait for longer than this test.
   const db = openDatabase({ url, poolSize: 4, logger, limits: { statementMs: 3_600_000 } });
@@ -115,7 +86,7 @@ it('what waits for a primary that stands still is told as soon as another has ta
     async () => (await copy.query("SELECT FROM pg_class WHERE relname = 'kept'")).rowCount === 1,
   );
 
-  signalPostgres(pair.primaryData, 'SIGSTOP');
+  const thaw = await freeze(pair.primary.url);
   const asked = db.query('INSERT INTO kept VALUES (1)').catch((error: unknown) => error);
   const begun = db.transaction((tx) => tx.query('INSERT INTO kept VALUES (2)')).catch((error: unknown) => error);
   await copy.query('SELECT pg_promote()');
@@ -123,7 +94,7 @@ it('what waits for a primary that stands still is told as soon as another has ta
   expect(isUnavailable(await begun)).toBe(true);
 
   // It still believes to be the primary.
-  signalPostgres(pair.primaryData, 'SIGCONT');
+  thaw();
   const timelineAt = async (at: string) =>
     withClient({ url: at, applicationName: 'alone' }, async (client) => {
       const { rows } = await client.query('SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)::integer AS timeline');

@@ -21,7 +21,7 @@ const app = createServer({
     trustedProxies: new BlockList(),
   },
   publicUrl: () => 'http://pay.example',
-  routes: balanceRoutes(db),
+  routes: balanceRoutes({ db, readDb: db }),
   authenticate: (token) => ({ accountId: BigInt(token), keyId: '', handle: '', tier: 'free', scopes, bucket: token }),
   limiter: {
     take: () => ({ allowed: true, remaining: 1, resetMs: 1, giveBack: () => {} }),

@@ -436,6 +436,7 @@ describe('the market is unreachable', () => {
     const { ledger } = world.deposits;
     const routes = swapRoutes({
       db,
+      readDb: db,
       ledger,
       once: createOnce(db),
       market: silent,
