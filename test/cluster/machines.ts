@@ -123,6 +123,7 @@ function etcdOptions({ name, client, peer }: Member, members: readonly Member[],
     'initial-advertise-peer-urls': url(peer),
     'initial-cluster': members.map((member) => `${member.name}=${url(member.peer)}`).join(','),
     'initial-cluster-state': 'new',
+    'enable-v2': 'true',
     // Patient, because all machines are one.
     'heartbeat-interval': '250',
     'election-timeout': '2500',
@@ -148,7 +149,8 @@ function patroniConfig({ home, data, postgresPort, patroniPort, own, relays }: P
     scope: 'paywright',
     name: own.name,
     restapi: { listen: patroniAddress, connect_address: patroniAddress },
-    etcd3: { hosts: relays.map(({ port }) => `127.0.0.1:${port}`), use_proxies: true },
+    // Not `etcd3`: there Patroni 3.0 takes the lead without looking who has it, when it wakes up after a while.
+    etcd: { hosts: relays.map(({ port }) => `127.0.0.1:${port}`), use_proxies: true },
     bootstrap: {
       dcs: {
         ...patroniSettings,
