@@ -17,8 +17,7 @@ const rowsOf: Readonly<Record<string, string>> = {
   swap: 'SELECT id FROM swaps WHERE account_id = $1',
   bridge: 'SELECT id FROM bridges WHERE account_id = $1',
   order: 'SELECT id FROM orders WHERE account_id = $1',
-  // What a seller has refused is returned.
-  call: "SELECT id FROM purchases WHERE account_id = $1 AND status <> 'returned'",
+  call: 'SELECT id FROM purchases WHERE account_id = $1',
 };
 
 /** Nothing that was acknowledged is missing, and nothing is there that was not asked for. Returns what is wrong. */
