@@ -73,6 +73,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
     until(
       'every instance',
       async () => {
+        for (const { crashes } of instances.all) expect(crashes).toEqual([]);
         const firsts = [...pulse.times.values()].map((times) => times.find((at) => at > since));
         return firsts.every((at) => at !== undefined) && Math.max(...(firsts as number[]));
       },

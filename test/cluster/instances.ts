@@ -15,6 +15,8 @@ export interface Instance {
   start(release?: Release): Promise<void>;
   /** Ends it as a roll does, and starts another one in its place. */
   restart(release: Release): Promise<void>;
+  /** How it has ended although nobody ended it. */
+  readonly crashes: readonly string[];
   /** What it has logged of a request. */
   logged(requestId: string): readonly string[];
 }
@@ -82,26 +84,36 @@ const withProgram = ({ folder }: Release) =>
 function makeInstance({ name, port, dataDir, env }: Own): Instance {
   const started: ReturnType<typeof begin>[] = [];
   const running = () => started.at(-1);
+  const crashes: string[] = [];
+  let isWanted = false;
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    isWanted = false;
+    running()?.child.kill(signal);
+    await running()?.ended;
+  }
+
   const instance: Instance = {
     name,
     url: `http://127.0.0.1:${port}`,
     async start(release = {}) {
       const own = begin(['start'], { dataDir, env: { ...env, PORT: String(port) }, ...withProgram(release) });
       started.push(own);
+      isWanted = true;
+      void own.ended.then((code) => {
+        if (isWanted && own === running()) crashes.push(`${name} ended with ${code}:\n${own.output().slice(-4_000)}`);
+      });
       await Promise.race([
         until('an instance', async () => own.output().includes('Paywright is ready'), 180_000),
         own.ended.then(() => Promise.reject(new Error(`${name} did not start:\n${own.output()}`))),
       ]);
     },
-    async kill() {
-      running()?.child.kill('SIGKILL');
-      await running()?.ended;
-    },
+    kill: () => end('SIGKILL'),
     async restart(release) {
-      running()?.child.kill('SIGTERM');
-      await running()?.ended;
+      await end('SIGTERM');
       await instance.start(release);
     },
+    crashes,
     logged: (requestId) =>
       started.flatMap(({ output }) => output().split('\n')).filter((line) => line.includes(requestId)),
   };
