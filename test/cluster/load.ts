@@ -13,6 +13,7 @@ export interface Acknowledged {
 
 /** One request until it was answered. */
 interface Answered {
+  readonly path: string;
   readonly at: number;
   readonly attempts: number;
 }
@@ -128,7 +129,7 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
 
   async function ask(path: string, asked: Omit<Asked, 'onLost'>): Promise<Reply['body'] | undefined> {
     const reply = await askUntilAnswered(url, path, { ...asked, onLost: () => load.lost++ });
-    load.answered.push({ at: performance.now(), attempts: reply.attempts });
+    load.answered.push({ path, at: performance.now(), attempts: reply.attempts });
     if (reply.status < 300 || (asked.needsOther && reply.status > 500)) return reply.body;
     load.wrong.push(`${asked.method ?? 'POST'} ${path}: ${reply.status} ${JSON.stringify(reply.body).slice(0, 500)}`);
     return undefined;
