@@ -8,7 +8,7 @@ import { asPostgres, postgresBin } from './programs.ts';
 import { type Relay, startRelay } from './relay.ts';
 
 /** What Patroni may take: after `ttl` seconds without a word of the primary, another one is chosen. */
-export const patroniSettings = { ttl: 15, loop_wait: 2, retry_timeout: 5 };
+const patroniSettings = { ttl: 15, loop_wait: 2, retry_timeout: 5 };
 
 /** A machine of the cluster: PostgreSQL under Patroni, and a member of etcd. */
 export interface Machine {
