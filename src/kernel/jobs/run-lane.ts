@@ -46,6 +46,7 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
   events.on('localQueue:init', ({ localQueue }) => {
     fetchNow = () => localQueue.pulse(1);
   });
+  catchShutdowns(events);
   events.on('pool:listen:success', onJobs);
   events.on('pool:listen:notification', onJobs);
   events.on('job:error', () => void setTimeout(onJobs, failureStoredMs).unref());
@@ -77,6 +78,21 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
       await ended;
     },
   };
+}
+
+/**
+ * Where it cannot return its jobs to a database that is gone, graphile-worker shuts its pool down by itself and leaves the failure of that to nobody:
+ * the process would end. Whoever waits for the runner hears of it all the same.
+ */
+export function catchShutdowns(events: WorkerEvents): void {
+  events.on('pool:create', ({ workerPool }) => {
+    const { gracefulShutdown } = workerPool;
+    workerPool.gracefulShutdown = (message) => {
+      const ended = gracefulShutdown.call(workerPool, message);
+      Promise.resolve(ended).catch(() => {});
+      return ended;
+    };
+  });
 }
 
 function startRunner(
