@@ -46,7 +46,7 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
   events.on('localQueue:init', ({ localQueue }) => {
     fetchNow = () => localQueue.pulse(1);
   });
-  catchShutdowns(events);
+  catchLosses(events, log);
   events.on('pool:listen:success', onJobs);
   events.on('pool:listen:notification', onJobs);
   events.on('job:error', () => void setTimeout(onJobs, failureStoredMs).unref());
@@ -81,10 +81,10 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
 }
 
 /**
- * Where it cannot return its jobs to a database that is gone, graphile-worker shuts its pool down by itself and leaves the failure of that to nobody:
- * the process would end. Whoever waits for the runner hears of it all the same.
+ * Where it cannot return its jobs to a database that is gone, graphile-worker shuts its pool down by itself and leaves the failures of that to
+ * nobody: the process would end. Such jobs are taken over like those of a process that has ended.
  */
-export function catchShutdowns(events: WorkerEvents): void {
+export function catchLosses(events: WorkerEvents, log: (message: string) => void): void {
   events.on('pool:create', ({ workerPool }) => {
     const { gracefulShutdown } = workerPool;
     workerPool.gracefulShutdown = (message) => {
@@ -92,6 +92,15 @@ export function catchShutdowns(events: WorkerEvents): void {
       Promise.resolve(ended).catch(() => {});
       return ended;
     };
+  });
+  events.on('localQueue:init', ({ localQueue }) => {
+    const queue = localQueue as unknown as { background(work: Promise<unknown>): void };
+    const { background } = queue;
+    queue.background = (work) =>
+      background.call(
+        queue,
+        work.catch((error: unknown) => log(String(error))),
+      );
   });
 }
 
