@@ -43,13 +43,9 @@ test('three instances share jobs and webhooks, also when one is killed in the mi
 
   // Nobody is answered any more: whatever an instance has sent is under way when it is killed.
   const unanswered: ServerResponse[] = [];
-  const underWay = new Set<string>();
-  receiver.answer = ({ eventId }, response) => {
-    underWay.add(eventId);
-    unanswered.push(response);
-  };
+  receiver.answer = (_arrived, response) => void unanswered.push(response);
   await Promise.all(clients.flatMap((client) => Array.from({ length: paymentsEach }, (_, n) => pay(client, n))));
-  await until('deliveries under way', async () => underWay.size > 0);
+  await until('deliveries under way', async () => unanswered.length > 0);
   await instances[0]?.kill();
   receiver.answer = (_arrived, response) => void response.end('ok');
   for (const response of unanswered) response.end('ok');
@@ -74,7 +70,11 @@ test('three instances share jobs and webhooks, also when one is killed in the mi
     left = (await leased()).join();
     return rows[0]?.waiting === 0 && left === last;
   });
-  await db.query("UPDATE webhook_deliveries SET claimed_until = now() WHERE status = 'pending'");
+  // Some of these have arrived: whatever the killed one had sent is still read by the receiver.
+  const { rows: lost } = await db.query<{ eventId: string }>(
+    "UPDATE webhook_deliveries SET claimed_until = now() WHERE status = 'pending' RETURNING event_id",
+  );
+  const mayRepeat = new Set(lost.map(({ eventId }) => eventId));
   await until('every delivery', async () => {
     const { rows } = await db.query<{ status: string; attempts: number; count: number }>(
       'SELECT status, attempts, count(*)::integer FROM webhook_deliveries GROUP BY status, attempts',
@@ -84,7 +84,7 @@ test('three instances share jobs and webhooks, also when one is killed in the mi
   expect(arrivedIds().size).toBe(all);
   const ids = receiver.arrived.map(({ eventId }) => eventId);
   const repeated = ids.filter((eventId, n) => ids.indexOf(eventId) !== n);
-  expect(repeated.filter((eventId) => !underWay.has(eventId))).toEqual([]);
+  expect(repeated.filter((eventId) => !mayRepeat.has(eventId))).toEqual([]);
 
   for (const { email } of [bob, ...payers]) expect(mailsTo(email), email).toBe(1);
 });
