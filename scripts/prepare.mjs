@@ -41,7 +41,8 @@ export async function prepare({ say = (line) => process.stderr.write(`${line}\n`
     }
     if (!isReady()) {
       say('Building …');
-      await build();
+      // A process of its own: the build ends esbuild, which may be translating sources for this process, as in the tests.
+      await run(process.execPath, [join(root, 'scripts/build.mjs')], { failure: 'Nothing can run without a build.' });
     }
   });
 }
