@@ -7,7 +7,7 @@ import type { AccountId } from './account-id.ts';
 import { LedgerBusy, LedgerUnavailable } from './errors.ts';
 import { anySlot } from './fee-slots.ts';
 import { lacksMonth, lacksMonthAdvice } from './months.ts';
-import { type PostCall, type PostRow, postBatch } from './post-batch.ts';
+import { lacksTemplate, type PostCall, type PostRow, postBatch } from './post-batch.ts';
 import type { Outcome, Posting } from './posting.ts';
 
 export interface BatchMeter {
@@ -52,25 +52,26 @@ export function createBatchMeter(): BatchMeter {
   };
 }
 
-const mostKnown = 500_000;
-
-/** Accounts that a commit has shown to exist. Accounts are never deleted, so an entry never becomes wrong. */
-interface KnownAccounts {
-  has(account: AccountId): boolean;
-  /** Only after the commit: a rollback also undoes an opened account. */
-  add(accounts: readonly AccountId[]): void;
+/** What a commit has shown to be stored. It is added only after the commit, because a rollback undoes it, too. */
+export interface Known<Key> {
+  has(key: Key): boolean;
+  add(keys: readonly Key[]): void;
+  forget(): void;
 }
 
-export function createKnownAccounts(): KnownAccounts {
-  const known = new Set<AccountId>();
+export function createKnown<Key>(most: number): Known<Key> {
+  const known = new Set<Key>();
   return {
-    has: (account) => known.has(account),
-    add(accounts) {
-      if (known.size + accounts.length > mostKnown) known.clear();
-      for (const account of accounts) known.add(account);
+    has: (key) => known.has(key),
+    add(keys) {
+      if (known.size + keys.length > most) known.clear();
+      for (const key of keys) known.add(key);
     },
+    forget: () => known.clear(),
   };
 }
+
+const mostTemplates = 100_000;
 
 export interface BatchLimits {
   readonly batchSize: number;
@@ -94,8 +95,8 @@ const defaultLimits: BatchLimits = {
 /** Longer than a batch takes, unless it waits for an account that somebody holds: others are not to wait with it. */
 const besideMs = 25;
 
-/** Collisions succeed on retry: serialization failure, deadlock, a key that another batch has just written. */
-const transientCodes = new Set(['40001', '40P01', '23505']);
+/** These succeed on retry: serialization failure, deadlock, a key that another batch has just written, a lost template. */
+const transientCodes = new Set(['40001', '40P01', '23505', lacksTemplate]);
 const mostAttempts = 4;
 
 interface Waiting {
@@ -122,7 +123,7 @@ export interface BatchReport {
 export interface BatcherOptions {
   readonly pool: pg.Pool;
   readonly logger: Logger;
-  readonly known: KnownAccounts;
+  readonly known: Known<AccountId>;
   readonly limits?: Partial<BatchLimits>;
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
   /** Called after a commit that may have recorded events. */
@@ -140,6 +141,7 @@ export interface BatcherOptions {
 export function createBatcher(options: BatcherOptions): Batcher {
   const { pool, logger, known, limits: given, onBatch, onEvents, onDecisions } = options;
   const limits = { ...defaultLimits, ...given };
+  const templates = createKnown<string>(mostTemplates);
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let leaving = 0;
@@ -219,8 +221,9 @@ export function createBatcher(options: BatcherOptions): Batcher {
     let failure: unknown;
     try {
       const postings = batch.map(({ posting }) => posting);
-      const { outcomes, touched } = await postBatch((what, values) => call(client, what, values), postings, {
+      const { outcomes, touched, ...stored } = await postBatch((what, values) => call(client, what, values), postings, {
         isKnown: known.has,
+        isStored: templates.has,
         slot: anySlot(),
       });
       client.release();
@@ -228,6 +231,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       if (postings.some(mayRecordEvents)) onEvents?.();
       if (postings.some(isDecided)) onDecisions?.();
       known.add(touched);
+      templates.add(stored.templates);
       for (let index = 0; index < batch.length; index++) {
         const outcome = outcomes[index] as Outcome | LedgerUnavailable;
         if (outcome instanceof LedgerUnavailable) batch[index]?.reject(outcome);
@@ -253,6 +257,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       return;
     }
     const code = refused.code ?? '';
+    if (code === lacksTemplate) templates.forget();
     if (transientCodes.has(code) && attempt < mostAttempts) {
       await sleep(Math.random() * 10 * attempt);
       return answer(batch, attempt + 1);

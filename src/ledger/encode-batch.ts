@@ -1,7 +1,14 @@
 import { hash } from 'node:crypto';
 import { newUuid } from '../kernel/ids/typeid.ts';
 import { type AccountId, assetCode, assetOfAccount, inSlot, isFeeAccount, isHouseAccount } from './account-id.ts';
-import { type Entry, type IdempotencyScope, type Posting, toPostingId, toPostingUuid } from './posting.ts';
+import {
+  type DecisionTemplate,
+  type Entry,
+  type IdempotencyScope,
+  type Posting,
+  toPostingId,
+  toPostingUuid,
+} from './posting.ts';
 
 export interface EncodedBatch {
   /** The arguments of ledger.post, in order. */
@@ -21,6 +28,11 @@ export interface Accounts {
   isKnown(account: AccountId): boolean;
   /** Which slot of the house's account for fees is credited. */
   readonly slot: number;
+}
+
+/** Which templates of decisions need not be stored again. */
+export interface Templates {
+  isStored(id: string): boolean;
 }
 
 export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Accounts): EncodedBatch {
@@ -134,24 +146,54 @@ function byNumber(left: bigint, right: bigint): number {
   return left < right ? -1 : 1;
 }
 
-/** The last arguments of ledger.post_decided: the decisions about those postings that have one. Undefined when none has. */
-export function encodeDecisions(postings: readonly Posting[], uuids: readonly string[]): (string | null)[] | undefined {
-  let forms = '';
+export interface EncodedDecisions {
+  /** The last arguments of ledger.post_decided. */
+  readonly values: (string | null)[];
+  readonly templates: readonly string[];
+}
+
+/** The decisions about those postings that have one. Undefined when none has. */
+export function encodeDecisions(
+  postings: readonly Posting[],
+  uuids: readonly string[],
+  { isStored }: Templates,
+): EncodedDecisions | undefined {
+  let parts = '';
   const now = Date.now();
-  const [places, ids, payees] = columns(4);
+  const [places, ids, payees, templates] = columns(4);
+  const used = new Map<string, DecisionTemplate>();
   for (let index = 0; index < postings.length; index++) {
     const { decision, spends } = (postings[index] as Posting).authority ?? {};
     if (decision === undefined || spends === undefined) continue;
     const decisionId = newUuid(now);
+    const rising = spends.toSorted((left, right) => byNumber(left.budget, right.budget));
+    const template = decision.template(rising);
+    used.set(template.id, template);
     places.add(index + 1);
     ids.add(decisionId);
     payees.add(decision.payee);
-    const rising = spends.toSorted((left, right) => byNumber(left.budget, right.budget));
-    const form = decision.form({ decisionId, id: toPostingId(uuids[index] as string), spends: rising });
+    templates.add(template.id);
     // JSON without blanks has no line breaks.
-    forms += forms === '' ? form : `\n${form}`;
+    parts += `\n${decision.parts({ decisionId, id: toPostingId(uuids[index] as string) })}`;
   }
-  return forms === '' ? undefined : [places.literal, ids.literal, payees.literal, forms];
+  if (used.size === 0) return undefined;
+  const fresh = [...used.values()].filter(({ id }) => !isStored(id));
+  const [freshIds, freshKeys] = columns(4);
+  for (const { id, keyId } of fresh) {
+    freshIds.add(id);
+    freshKeys.addText(keyId);
+  }
+  const values = [
+    places.literal,
+    ids.literal,
+    payees.literal,
+    templates.literal,
+    parts.slice(1),
+    freshIds.literal,
+    freshKeys.literal,
+    fresh.length === 0 ? null : fresh.map(({ form }) => form).join('\n'),
+  ];
+  return { values, templates: [...used.keys()] };
 }
 
 /** The arguments of ledger.post_one. Undefined for a posting that only ledger.post can take. */

@@ -1,6 +1,7 @@
 import { type Database, onlyRow, type Transaction } from '../kernel/db/database.ts';
 import type { Logger } from '../kernel/log/logger.ts';
-import { type BatchLimits, type BatchReport, createBatcher, createKnownAccounts } from './batcher.ts';
+import type { AccountId } from './account-id.ts';
+import { type BatchLimits, type BatchReport, createBatcher, createKnown } from './batcher.ts';
 import { LedgerUnavailable } from './errors.ts';
 import { anySlot, gatherFees, takesFees } from './fee-slots.ts';
 import { lacksMonth, lacksMonthAdvice } from './months.ts';
@@ -31,6 +32,8 @@ export interface Ledger {
  */
 export const postingLimits = { statementMs: 12_000, lockMs: 12_000 } as const;
 
+const mostAccounts = 500_000;
+
 /** A lone caller after another is no reason to step back. */
 const busyFrom = 2;
 
@@ -50,7 +53,8 @@ export interface LedgerOptions {
 }
 
 export function createLedger({ db, logger, limits, onBatch, onEvents, onDecisions }: LedgerOptions): Ledger {
-  const known = createKnownAccounts();
+  // Accounts are never deleted, so an entry never becomes wrong.
+  const known = createKnown<AccountId>(mostAccounts);
   const batcher = createBatcher({
     pool: db.pool,
     logger,
@@ -75,6 +79,7 @@ export function createLedger({ db, logger, limits, onBatch, onEvents, onDecision
     };
     const { outcomes } = await postBatch(run, [...gathering, ...postings], {
       isKnown: known.has,
+      isStored: () => false,
       slot: postings.some(takesFees) ? 0 : anySlot(),
     });
     return outcomes.slice(gathering.length).map((outcome) => {

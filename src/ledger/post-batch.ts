@@ -10,6 +10,7 @@ import {
   encodeLone,
   keyDigest,
   requestDigests,
+  type Templates,
   uuidOf,
 } from './encode-batch.ts';
 import { LedgerUnavailable } from './errors.ts';
@@ -30,7 +31,7 @@ export interface PostCall {
 }
 
 export const postCall = callOf('ledger.post', 33);
-const postDecidedCall = callOf('ledger.post_decided', 37);
+const postDecidedCall = callOf('ledger.post_decided', 41);
 const postOneCall = callOf('ledger.post_one', 18);
 
 function callOf(name: string, count: number): PostCall {
@@ -86,20 +87,31 @@ export interface BatchResult {
   readonly outcomes: readonly (Outcome | LedgerUnavailable)[];
   /** Accounts that exist after the commit. Empty when any account may not exist. */
   readonly touched: readonly AccountId[];
+  /** Templates of decisions that are stored after the commit. */
+  readonly templates: readonly string[];
 }
+
+/** A template that was taken for stored is not. Nothing was posted. */
+export const lacksTemplate = 'PWTPL';
 
 export async function postBatch(
   run: (call: PostCall, values: (string | null)[]) => Promise<PostRow>,
   postings: readonly Posting[],
-  into: Accounts,
+  into: Accounts & Templates,
 ): Promise<BatchResult> {
   const lone = encodeOnly(postings, into);
   if (lone !== undefined)
-    return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [] };
+    return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [], templates: [] };
   const { values, uuids, touched } = encodeBatch(postings, into);
-  const decisions = encodeDecisions(postings, uuids);
-  const row = await (decisions === undefined ? run(postCall, values) : run(postDecidedCall, [...values, ...decisions]));
-  return { ...answersOf(postings, row, uuids), touched: opensAll.test(row.outcomes) ? touched : [] };
+  const decisions = encodeDecisions(postings, uuids, into);
+  const row = await (decisions === undefined
+    ? run(postCall, values)
+    : run(postDecidedCall, [...values, ...decisions.values]));
+  return {
+    ...answersOf(postings, row, uuids),
+    touched: opensAll.test(row.outcomes) ? touched : [],
+    templates: row.outcomes.includes('P') ? (decisions?.templates ?? []) : [],
+  };
 }
 
 /** Every account was opened before such an outcome. Of a letter that only a newer release knows we cannot tell. */

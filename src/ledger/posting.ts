@@ -66,10 +66,20 @@ export interface Authority {
 export interface Decision {
   /** The account that is paid, if one is. */
   readonly payee: bigint | undefined;
-  /** What `ledger.post_decided` records, as a form (migration 031). The spends are in ascending order. */
-  form(posted: { readonly decisionId: string; readonly id: PostingId; readonly spends: readonly Spend[] }): string;
+  /** The same object for payments with the same one. The spends are in ascending order. */
+  template(spends: readonly Spend[]): DecisionTemplate;
+  /** What the record has beside its template (migration 036). */
+  parts(posted: { readonly decisionId: string; readonly id: PostingId }): string;
   /** A budget does not cover the payment, and this is the answer. */
   refused(problem: Problem, exceeded: readonly ExceededBudget[]): void;
+}
+
+/** What the records of many decisions have in common (migration 036). It is stored with the first one. */
+export interface DecisionTemplate {
+  /** A UUID, as 32 hex digits: the first half of the SHA-256 of the form. */
+  readonly id: string;
+  readonly keyId: string;
+  readonly form: string;
 }
 
 /** One movement of money. Its entries sum to zero per chain and asset, and name each account at most once. */

@@ -131,6 +131,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   say(`acknowledged: ${counts.join(', ')}`);
   refuseWrong(world, load);
   await awaitEnd(db);
+  say('everything under way has ended');
   expect(await findDifferences(db, acknowledged)).toEqual([]);
   expect(await findSplits(db, probe)).toEqual([]);
   expect(new Set(probe.acknowledged.map(({ timeline }) => timeline)).size, 'primaries').toBeGreaterThan(3 * rounds);

@@ -12,7 +12,7 @@ import { overlapsOf } from './probe.ts';
 
 /** What an operation leaves behind: the rows of one account. */
 const rowsOf: Readonly<Record<string, string>> = {
-  transfer: "SELECT id::text FROM ledger.postings WHERE type = 'transfer' AND sender_id = $1",
+  transfer: "SELECT replace(id::text, '-', '') AS id FROM ledger.postings WHERE type = 'transfer' AND sender_id = $1",
   withdrawal: 'SELECT id FROM withdrawals WHERE account_id = $1',
   swap: 'SELECT id FROM swaps WHERE account_id = $1',
   bridge: 'SELECT id FROM bridges WHERE account_id = $1',

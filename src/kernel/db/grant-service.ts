@@ -33,6 +33,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'public.audit_log': ['SELECT', 'INSERT'],
   // Decision records are append-only, and leave the waiting table only for the chain.
   'public.decisions_waiting': ['SELECT', 'INSERT', 'DELETE'],
+  'public.decision_templates': ['SELECT', 'INSERT'],
   'public.policy_decisions': ['SELECT', 'INSERT'],
   'public.decision_roots': ['SELECT', 'INSERT'],
   'public.decision_seals': ['SELECT', 'INSERT'],

@@ -1,12 +1,22 @@
 import type { Caller } from '../../kernel/http/define-route.ts';
 import type { Problem } from '../../kernel/http/problem.ts';
+import { toTypeId } from '../../kernel/ids/typeid.ts';
 import { balanceErrors } from '../../ledger/balance-errors.ts';
-import type { Decision, ExceededBudget } from '../../ledger/posting.ts';
+import type { Decision, DecisionTemplate, ExceededBudget, Spend } from '../../ledger/posting.ts';
 import { toDecimalText } from '../../money/amount.ts';
 import type { Counterparty, Payment } from '../consent.ts';
 import type { KeyChain } from '../key-chain.ts';
 import type { RuleAt } from '../rules.ts';
-import { type Asked, budgetBeginning, budgetDivider, formOf, type Written, writeKeys } from './form.ts';
+import {
+  budgetBeginning,
+  budgetDivider,
+  type Common,
+  formOf,
+  partsOf,
+  templateOf,
+  type Written,
+  writeKeys,
+} from './form.ts';
 
 /** A payment, and the policies that were asked about it. */
 export interface Judged {
@@ -35,17 +45,28 @@ export interface RefusalBook {
   stop(): Promise<void>;
 }
 
-/** Written once for all payments that the chain allows. */
-const written = new WeakMap<KeyChain, Written & { readonly budgets: ReadonlyMap<bigint, string> }>();
+/** What the records about payments of one chain of keys contain, written once. */
+interface OfChain extends Written {
+  readonly budgets: ReadonlyMap<bigint, string>;
+  /** By operation, asset, rule and budgets. */
+  readonly templates: Map<string, DecisionTemplate>;
+}
 
-function writtenOf(chain: KeyChain) {
+const written = new WeakMap<KeyChain, OfChain>();
+const mostTemplates = 100;
+
+function writtenOf(chain: KeyChain): OfChain {
   const known = written.get(chain);
   if (known !== undefined) return known;
   const budgets = chain.budgets.map(({ id, place, name, currency }) => {
     return [id, budgetBeginning({ asset: currency, id: name, key: keyAt(chain, place) })] as const;
   });
   const policies = chain.policies.map(({ place, version }) => ({ key: keyAt(chain, place), version }));
-  const made = { ...writeKeys([...chain.keys.values()], policies), budgets: new Map(budgets) };
+  const made: OfChain = {
+    ...writeKeys([...chain.keys.values()], policies),
+    budgets: new Map(budgets),
+    templates: new Map(),
+  };
   written.set(chain, made);
   return made;
 }
@@ -54,14 +75,12 @@ function keyAt({ keys }: KeyChain, place: string): string {
   return keys.get(place) ?? place;
 }
 
-function describe({ caller, payment, chain }: Judged): Asked {
+function describe({ caller, payment, chain }: Judged) {
   return {
     account: caller.handle,
     key: caller.keyId,
     operation: payment.operation,
     asset: payment.amount.asset,
-    amount: toDecimalText(payment.amount),
-    counterparty: nameOf(payment.counterparty),
     written: writtenOf(chain),
   };
 }
@@ -98,21 +117,38 @@ export function allowedBy(
   if (chain.policies.length === 0) return undefined;
   return {
     payee: payeeOf(payment),
-    form({ decisionId, id, spends }) {
-      const { budgets } = writtenOf(chain);
-      return formOf(describe(judged), {
-        decisionId,
-        outcome: 'allow',
-        code: null,
-        count: 1,
+    template: (spends) => allowedTemplate(judged, rule, spends),
+    parts: ({ decisionId, id }) =>
+      partsOf({
+        amount: toDecimalText(payment.amount),
         approval,
-        rule: rule && { index: rule.index, key: keyAt(chain, rule.place) },
+        counterparty: nameOf(payment.counterparty),
+        id: toTypeId('dec', decisionId),
         posting: id,
-        budgets: spends.map(({ budget }) => beginningOf(budgets, budget)).join(budgetDivider),
-      });
-    },
+      }),
     refused: (problem, exceeded) => void refusedBy(refusals, judged, problem, exceeded),
   };
+}
+
+function allowedTemplate(judged: Judged, rule: RuleAt | null, spends: readonly Spend[]): DecisionTemplate {
+  const { chain, payment } = judged;
+  const { budgets, templates } = writtenOf(chain);
+  let which = `${payment.operation} ${payment.amount.asset} ${rule?.place} ${rule?.index}`;
+  for (const { budget } of spends) which += ` ${budget}`;
+  const known = templates.get(which);
+  if (known !== undefined) return known;
+  const common: Common = {
+    ...describe(judged),
+    outcome: 'allow',
+    code: null,
+    count: 1,
+    rule: rule && { index: rule.index, key: keyAt(chain, rule.place) },
+    budgets: spends.map(({ budget }) => beginningOf(budgets, budget)).join(budgetDivider),
+  };
+  const made = templateOf(common);
+  if (templates.size >= mostTemplates) templates.clear();
+  templates.set(which, made);
+  return made;
 }
 
 function beginningOf(budgets: ReadonlyMap<bigint, string>, budget: bigint): string {
@@ -141,8 +177,13 @@ export function refusedBy(
     return { asset: remaining.asset, id, key, remainingAfter: left, remainingBefore: left, taken: '0' };
   });
   const outcome: Refusal['outcome'] = code === balanceErrors.approval_required.code ? 'ask' : 'deny';
-  const asked = describe(judged);
-  const decided = { outcome, code, approval: null, rule, posting: null, budgets: JSON.stringify(beyond) };
+  const common = { ...describe(judged), outcome, code, rule, budgets: JSON.stringify(beyond) };
+  const parts = {
+    amount: toDecimalText(payment.amount),
+    approval: null,
+    counterparty: nameOf(payment.counterparty),
+    posting: null,
+  };
   problem.whenSent = () =>
     refusals.note({
       accountId,
@@ -151,7 +192,7 @@ export function refusedBy(
       outcome,
       payee: payeeOf(payment),
       reason: JSON.stringify([keyId, code, rule, beyond.map(({ key, id }) => [key, id])]),
-      form: (counted) => formOf(asked, { ...decided, ...counted }),
+      form: ({ decisionId, count }) => formOf({ ...common, count }, { ...parts, id: toTypeId('dec', decisionId) }),
     });
   return problem;
 }

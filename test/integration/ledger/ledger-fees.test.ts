@@ -25,7 +25,7 @@ const earned = async () => (await houseBalance(db, 'fees', 'USDC', homeChain)).a
 
 async function payWith(slot: number, posting: Posting, query = db.query): Promise<string> {
   const run = async ({ text }: PostCall, values: (string | null)[]) => onlyRow(await query<PostRow>(text, values));
-  const { outcomes } = await postBatch(run, [posting], { isKnown: () => false, slot });
+  const { outcomes } = await postBatch(run, [posting], { isKnown: () => false, isStored: () => false, slot });
   return (outcomes[0] as { outcome: string }).outcome;
 }
 

@@ -31,7 +31,11 @@ async function postBy(way: Way, posting: Posting): Promise<{ outcome: string; ca
     calls.push(name);
     return onlyRow(await db.query<PostRow>(text, values));
   };
-  const { outcomes } = await postBatch(run, [posting], { isKnown: () => way === 'alone', slot: 0 });
+  const { outcomes } = await postBatch(run, [posting], {
+    isKnown: () => way === 'alone',
+    isStored: () => false,
+    slot: 0,
+  });
   return { outcome: (outcomes[0] as { outcome: string }).outcome, calls };
 }
 

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { toTypeId } from '../../../src/kernel/ids/typeid.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createLedger } from '../../../src/ledger/ledger.ts';
 import { chainWaiting } from '../../../src/policies/decisions/chain-records.ts';
-import { budgetBeginning, budgetDivider, formOf, writeKeys } from '../../../src/policies/decisions/form.ts';
+import {
+  budgetBeginning,
+  budgetDivider,
+  partsOf,
+  templateOf,
+  writeKeys,
+} from '../../../src/policies/decisions/form.ts';
 import { canonicalJson, firstHead, recordHash } from '../../../src/policies/decisions/record.ts';
 import { changeStamp, createBudget } from '../../support/budgets.ts';
 import { useDatabase } from '../../support/database.ts';
@@ -53,30 +60,31 @@ it('a text that nobody expects stays within its member, and every chain verifies
               decision: {
                 payee: k === 1 ? bob.id : undefined,
                 refused: () => {},
-                form: ({ decisionId, id, spends }) =>
-                  formOf(
-                    {
-                      account: text,
-                      amount: '1',
-                      asset: 'USDC',
-                      key: text,
-                      operation: 'transfer',
-                      counterparty: k === 1 ? undefined : k === 0 ? null : text,
-                      written,
-                    },
-                    {
-                      decisionId,
-                      outcome: 'allow',
-                      code: null,
-                      count: 1,
-                      approval: text,
-                      rule: { index: 0, key: text },
-                      posting: id,
-                      budgets: spends
-                        .map(({ budget }) => budgetBeginning({ asset: 'USDC', id: `${text}${budget}`, key: text }))
-                        .join(budgetDivider),
-                    },
-                  ),
+                template: (spends) => ({
+                  ...templateOf({
+                    account: text,
+                    asset: 'USDC',
+                    key: text,
+                    operation: 'transfer',
+                    written,
+                    outcome: 'allow',
+                    code: null,
+                    count: 1,
+                    rule: { index: 0, key: text },
+                    budgets: spends
+                      .map(({ budget }) => budgetBeginning({ asset: 'USDC', id: `${text}${budget}`, key: text }))
+                      .join(budgetDivider),
+                  }),
+                  keyId: ada.keyId,
+                }),
+                parts: ({ decisionId, id }) =>
+                  partsOf({
+                    amount: '1',
+                    approval: text,
+                    counterparty: k === 1 ? undefined : k === 0 ? null : text,
+                    id: toTypeId('dec', decisionId),
+                    posting: id,
+                  }),
               },
             },
           }),
