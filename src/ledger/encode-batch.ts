@@ -6,6 +6,7 @@ import {
   type Entry,
   type IdempotencyScope,
   type Posting,
+  type Spend,
   toPostingId,
   toPostingUuid,
 } from './posting.ts';
@@ -125,26 +126,25 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
 
 /** Every budget once, ascending, and what each posting takes of which. */
 function encodeSpends(postings: readonly Posting[]): (string | null)[] {
-  const budgets = new Set<bigint>();
-  for (const { authority } of postings) for (const { budget } of authority?.spends ?? []) budgets.add(budget);
-  if (budgets.size === 0) return [null, null, null, null];
-  const rising = [...budgets].sort(byNumber);
-  const places = new Map<bigint, number>();
-  for (let index = 0; index < rising.length; index++) places.set(rising[index] as bigint, index + 1);
+  const places = new Map<number, number>();
+  for (const { authority } of postings) {
+    for (const { budget } of authority?.spends ?? noSpends) places.set(Number(budget), 0);
+  }
+  if (places.size === 0) return [null, null, null, null];
+  const rising = Float64Array.from(places.keys()).sort();
+  for (let index = 0; index < rising.length; index++) places.set(rising[index] as number, index + 1);
   const [spendPostings, spendPlaces, spendAmounts] = columns(4);
   for (let index = 0; index < postings.length; index++) {
-    for (const { budget, amount } of postings[index]?.authority?.spends ?? []) {
+    for (const { budget, amount } of postings[index]?.authority?.spends ?? noSpends) {
       spendPostings.add(index + 1);
-      spendPlaces.add(places.get(budget));
+      spendPlaces.add(places.get(Number(budget)));
       spendAmounts.add(amount);
     }
   }
   return [`{${rising.join(',')}}`, spendPostings.literal, spendPlaces.literal, spendAmounts.literal];
 }
 
-function byNumber(left: bigint, right: bigint): number {
-  return left < right ? -1 : 1;
-}
+const noSpends: readonly Spend[] = [];
 
 export interface EncodedDecisions {
   /** The last arguments of ledger.post_decided. */
@@ -166,8 +166,7 @@ export function encodeDecisions(
     const { decision, spends } = (postings[index] as Posting).authority ?? {};
     if (decision === undefined || spends === undefined) continue;
     const decisionId = newUuid(now);
-    const rising = spends.toSorted((left, right) => byNumber(left.budget, right.budget));
-    const template = decision.template(rising);
+    const template = decision.template(spends);
     used.set(template.id, template);
     places.add(index + 1);
     ids.add(decisionId);

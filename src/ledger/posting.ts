@@ -66,7 +66,7 @@ export interface Authority {
 export interface Decision {
   /** The account that is paid, if one is. */
   readonly payee: bigint | undefined;
-  /** The same object for payments with the same one. The spends are in ascending order. */
+  /** What its record has in common with others that take from the same budgets. */
   template(spends: readonly Spend[]): DecisionTemplate;
   /** What the record has beside its template (migration 036). */
   parts(posted: { readonly decisionId: string; readonly id: PostingId }): string;

@@ -89,8 +89,12 @@ export function createRates({ market, euro, clock }: RateParts): Rates {
 function convert(atomic: bigint, price: Price | undefined, target: Price): bigint {
   if (price === undefined) throw consentErrors.rate_unavailable();
   const [numerator, denominator] = [atomic * price.usdc * target.per, price.per * target.usdc];
-  return (numerator + denominator - 1n) / denominator;
+  const converted = (numerator + denominator - 1n) / denominator;
+  return converted < mostSpent ? converted : mostSpent;
 }
+
+/** Budgets count in 64 bits, and no budget is as large as this. */
+const mostSpent = 2n ** 63n - 1n;
 
 function unitOf(asset: Asset): bigint {
   return 10n ** BigInt(assets[asset].decimals);

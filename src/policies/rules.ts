@@ -35,6 +35,7 @@ type Holds = (question: Question) => boolean | FactName;
 interface CompiledRule {
   readonly index: number;
   readonly effect: Effect;
+  readonly bounds: Bounds;
   readonly checks: readonly { readonly condition: Condition; readonly holds: Holds }[];
 }
 
@@ -42,6 +43,17 @@ interface CompiledRule {
 export interface CompiledRules {
   readonly place: string;
   readonly rules: readonly CompiledRule[];
+  /** Those that may match payments of an operation in an asset. Filled when the first one is judged. */
+  readonly selected: Map<Payment['operation'], Map<Asset, readonly SelectedRule[]>>;
+}
+
+/** A rule whose operation and asset match. */
+interface SelectedRule {
+  readonly verdict: Verdict;
+  /** Of the amount, in the atomic units of the asset. */
+  readonly most: bigint | undefined;
+  readonly more: bigint | undefined;
+  readonly others: readonly Holds[];
 }
 
 export interface RuleAt {
@@ -51,7 +63,7 @@ export interface RuleAt {
 
 export interface Verdict {
   readonly outcome: Effect;
-  /** The rule that decided. Null when none matched, or when no key of the chain has rules. */
+  /** The rule that decided, the same object for all payments of an operation in an asset. Null when none matched, or when no key of the chain has rules. */
   readonly rule: RuleAt | null;
   /** The key whose rules did not match. Only where that is why the payment is denied. */
   readonly unmatched?: CompiledRules;
@@ -67,12 +79,41 @@ export function compileRules(place: string, rules: readonly Rule[]): CompiledRul
   const compiled = rules.map((rule, index) => ({
     index,
     effect: rule.effect,
+    bounds: boundsOf(rule),
     checks: conditions.flatMap((condition) => {
       const holds = compilers[condition](rule);
       return holds === undefined ? [] : [{ condition, holds }];
     }),
   }));
-  return { place, rules: compiled.toSorted((one, other) => strength[one.effect] - strength[other.effect]) };
+  const rising = compiled.toSorted((one, other) => strength[one.effect] - strength[other.effect]);
+  return { place, rules: rising, selected: new Map() };
+}
+
+const selectedBy: ReadonlySet<Condition> = new Set(['operation', 'asset', 'amount']);
+
+/** Most rules are about other payments, or about the amount, which needs no call. */
+function select(compiled: CompiledRules, question: Question): readonly SelectedRule[] {
+  const { operation, amount } = question.payment;
+  const { asset } = amount;
+  const known = compiled.selected.get(operation)?.get(asset);
+  if (known !== undefined) return known;
+  const { place, rules, selected } = compiled;
+  const matches = ({ condition, holds }: CompiledRule['checks'][number]) =>
+    (condition !== 'operation' && condition !== 'asset') || holds(question) === true;
+  const found = rules
+    .filter(({ checks }) => checks.every(matches))
+    .map(({ index, effect, bounds: { most, more }, checks }): SelectedRule => {
+      return {
+        verdict: { outcome: effect, rule: { place, index } },
+        most: most?.[asset],
+        more: more?.[asset],
+        others: checks.flatMap(({ condition, holds }) => (selectedBy.has(condition) ? [] : [holds])),
+      };
+    });
+  const ofOperation = selected.get(operation);
+  if (ofOperation === undefined) selected.set(operation, new Map([[asset, found]]));
+  else ofOperation.set(asset, found);
+  return found;
 }
 
 /**
@@ -92,17 +133,20 @@ export function judge(chain: readonly CompiledRules[], question: Question): Judg
 }
 
 function judgeOne(compiled: CompiledRules, question: Question): Judgement {
-  const { place, rules } = compiled;
-  for (const { effect, index, checks } of rules) {
-    const matches = allHold(checks, question);
+  const { atomic } = question.payment.amount;
+  const rules = select(compiled, question);
+  for (let at = 0; at < rules.length; at++) {
+    const { verdict, most, more, others } = rules[at] as SelectedRule;
+    if ((most !== undefined && atomic > most) || (more !== undefined && atomic <= more)) continue;
+    const matches = allHold(others, question);
     if (typeof matches === 'string') return { needs: matches };
-    if (matches) return { outcome: effect, rule: { place, index } };
+    if (matches) return verdict;
   }
   return { outcome: 'deny', rule: null, unmatched: compiled };
 }
 
-function allHold(checks: CompiledRule['checks'], question: Question): boolean | FactName {
-  for (const { holds } of checks) {
+function allHold(checks: readonly Holds[], question: Question): boolean | FactName {
+  for (const holds of checks) {
     const met = holds(question);
     if (met !== true) return met;
   }
@@ -159,22 +203,31 @@ const compilers: Readonly<Record<Condition, (rule: Rule) => Holds | undefined>> 
       ({ payment }) =>
         payment.chains.some((one) => set.has(one))
     )(new Set(chain)),
-  amount: ({ amount }) => amount && compileAmount(amount),
+  amount: (rule) => rule.amount && compileAmount(rule),
   hours: ({ hours }) => hours && compileHours(hours),
   counterparty: ({ counterparty }) => counterparty && compileNames(counterparty),
   counterpartyIs: ({ counterpartyIs }) => counterpartyIs && compileKind(counterpartyIs),
 };
 
-function compileAmount({ lte, gt }: NonNullable<Rule['amount']>): Holds {
-  const most = lte === undefined ? undefined : boundsOf(lte);
-  const more = gt === undefined ? undefined : boundsOf(gt);
+function compileAmount(rule: Rule): Holds {
+  const { most, more } = boundsOf(rule);
   return ({ payment: { amount } }) =>
     (most === undefined || amount.atomic <= most[amount.asset]) &&
     (more === undefined || amount.atomic > more[amount.asset]);
 }
 
-/** A bound in the atomic units of each asset. Rounding down is exact: amounts are whole numbers of these units. */
-function boundsOf(bound: number): Readonly<Record<Asset, bigint>> {
+/** Bounds of an amount, in the atomic units of each asset. */
+interface Bounds {
+  readonly most: Readonly<Record<Asset, bigint>> | undefined;
+  readonly more: Readonly<Record<Asset, bigint>> | undefined;
+}
+
+function boundsOf({ amount: { lte, gt } = {} }: Rule): Bounds {
+  return { most: lte === undefined ? undefined : inAssets(lte), more: gt === undefined ? undefined : inAssets(gt) };
+}
+
+/** Rounding down is exact: amounts are whole numbers of atomic units. */
+function inAssets(bound: number): Readonly<Record<Asset, bigint>> {
   const [whole = '0', fraction = ''] = expandExponent(String(bound)).split('.');
   const all = Object.entries(assets).map(([asset, { decimals }]) => {
     return [asset, BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'))];

@@ -243,10 +243,13 @@ async function lookWith(url: string, key: string): Promise<number> {
   return reply?.status ?? 0;
 }
 
-/** A small payment at one instance after another, each until it is answered. */
+/**
+ * Small payments at the balancer and at each instance, one after another, each until it is answered. They need no stand-in of the outside
+ * world, so they show when the service itself answers.
+ */
 export interface Pulse {
   readonly acknowledged: Acknowledged[];
-  /** When each instance has acknowledged one. */
+  /** When one was acknowledged, by the URL it was sent to. */
   readonly times: ReadonlyMap<string, readonly number[]>;
   stop(): Promise<void>;
 }
@@ -256,9 +259,10 @@ export async function startPulse(url: string, instances: readonly string[]): Pro
   const [payer, payee] = [await client.register(), await client.register()];
   await fund(client, payer.key);
   const acknowledged: Acknowledged[] = [];
-  const times = new Map<string, number[]>(instances.map((one) => [one, []]));
+  const targets = [url, ...instances];
+  const times = new Map<string, number[]>(targets.map((one) => [one, []]));
   let isStopped = false;
-  const running = instances.map(async (instance) => {
+  const running = targets.map(async (instance) => {
     while (!isStopped) {
       const headers = {
         authorization: `Bearer ${payer.key}`,

@@ -10,14 +10,17 @@ import type { Acknowledged } from './load.ts';
 import type { Probe } from './probe.ts';
 import { overlapsOf } from './probe.ts';
 
-/** What an operation leaves behind: the rows of one account. */
+/**
+ * What an operation leaves behind: the rows of one account. A call whose process was killed before the seller saw the payment is undone, and
+ * its caller is told that nothing was paid.
+ */
 const rowsOf: Readonly<Record<string, string>> = {
-  transfer: "SELECT replace(id::text, '-', '') AS id FROM ledger.postings WHERE type = 'transfer' AND sender_id = $1",
-  withdrawal: 'SELECT id FROM withdrawals WHERE account_id = $1',
-  swap: 'SELECT id FROM swaps WHERE account_id = $1',
-  bridge: 'SELECT id FROM bridges WHERE account_id = $1',
-  order: 'SELECT id FROM orders WHERE account_id = $1',
-  call: 'SELECT id FROM purchases WHERE account_id = $1',
+  transfer: `SELECT replace(id::text, '-', '') AS id, false AS is_undone FROM ledger.postings WHERE type = 'transfer' AND sender_id = $1`,
+  withdrawal: 'SELECT id, false AS is_undone FROM withdrawals WHERE account_id = $1',
+  swap: 'SELECT id, false AS is_undone FROM swaps WHERE account_id = $1',
+  bridge: 'SELECT id, false AS is_undone FROM bridges WHERE account_id = $1',
+  order: 'SELECT id, false AS is_undone FROM orders WHERE account_id = $1',
+  call: `SELECT id, status = 'returned' AS is_undone FROM purchases WHERE account_id = $1`,
 };
 
 /** Nothing that was acknowledged is missing, and nothing is there that was not asked for. Returns what is wrong. */
@@ -28,11 +31,12 @@ export async function findDifferences(db: Database, acknowledged: readonly Ackno
     for (const [feature, sql] of Object.entries(rowsOf)) {
       const told = acknowledged.filter((one) => one.handle === handle && one.feature === feature);
       const ids = told.map(({ id }) => (id.startsWith('trf_') ? fromTypeId('trf', id) : id));
-      const found = (await db.query<{ id: string }>(sql, [rows[0]?.id])).rows.map(({ id }) => id);
-      const [asked, there] = [new Set(ids), new Set(found)];
+      const found = (await db.query<{ id: string; isUndone: boolean }>(sql, [rows[0]?.id])).rows;
+      const [asked, there] = [new Set(ids), new Set(found.map(({ id }) => id))];
       if (asked.size !== ids.length) wrong.push(`${handle}: ${feature} was acknowledged twice under one id`);
       for (const id of asked) if (!there.has(id as string)) wrong.push(`${handle}: ${feature} ${id} is missing`);
-      for (const id of there) if (!asked.has(id)) wrong.push(`${handle}: nobody was told of ${feature} ${id}`);
+      for (const { id, isUndone } of found)
+        if (!isUndone && !asked.has(id)) wrong.push(`${handle}: nobody was told of ${feature} ${id}`);
     }
   }
   return wrong;

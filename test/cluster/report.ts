@@ -5,7 +5,7 @@ export interface Round {
   readonly patroniMs?: number;
   /** From then until every instance had acknowledged a payment. */
   readonly backMs?: number;
-  /** The longest time in which the balancer passed on no answer to anybody. */
+  /** The longest time in which the balancer acknowledged no payment. */
   readonly silentMs: number;
   /** Attempts that were not answered, or were told to come again. */
   readonly lost: number;
@@ -28,7 +28,7 @@ export function printRounds(rounds: readonly Round[], acknowledged: number): voi
     return `| ${fault} | ${own.length} | ${of(({ patroniMs }) => patroniMs)} | ${of(({ backMs }) => backMs)} | ${of(({ silentMs }) => silentMs)} | ${lost} |`;
   });
   const head = [
-    '| fault | rounds | another primary, s | service back after that, s | longest silence, s | attempts lost |',
+    '| fault | rounds | another primary, s | service back after that, s | longest time without a payment, s | attempts lost |',
     '|---|---|---|---|---|---|',
   ];
   process.stdout.write(`${[...head, ...lines].join('\n')}\n${acknowledged} operations acknowledged\n`);

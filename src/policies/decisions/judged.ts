@@ -7,16 +7,7 @@ import { toDecimalText } from '../../money/amount.ts';
 import type { Counterparty, Payment } from '../consent.ts';
 import type { KeyChain } from '../key-chain.ts';
 import type { RuleAt } from '../rules.ts';
-import {
-  budgetBeginning,
-  budgetDivider,
-  type Common,
-  formOf,
-  partsOf,
-  templateOf,
-  type Written,
-  writeKeys,
-} from './form.ts';
+import { budgetBeginning, budgetDivider, formOf, partsOf, templateOf, type Written, writeKeys } from './form.ts';
 
 /** A payment, and the policies that were asked about it. */
 export interface Judged {
@@ -48,8 +39,13 @@ export interface RefusalBook {
 /** What the records about payments of one chain of keys contain, written once. */
 interface OfChain extends Written {
   readonly budgets: ReadonlyMap<bigint, string>;
-  /** By operation, asset, rule and budgets. */
-  readonly templates: Map<string, DecisionTemplate>;
+  /** By the rule that allows, which is another object for every operation and asset, or by these two where no key has rules. */
+  readonly templates: Map<RuleAt | string, AllowedTemplate>;
+}
+
+interface AllowedTemplate {
+  readonly template: DecisionTemplate;
+  readonly spends: readonly Spend[];
 }
 
 const written = new WeakMap<KeyChain, OfChain>();
@@ -133,22 +129,27 @@ export function allowedBy(
 function allowedTemplate(judged: Judged, rule: RuleAt | null, spends: readonly Spend[]): DecisionTemplate {
   const { chain, payment } = judged;
   const { budgets, templates } = writtenOf(chain);
-  let which = `${payment.operation} ${payment.amount.asset} ${rule?.place} ${rule?.index}`;
-  for (const { budget } of spends) which += ` ${budget}`;
+  const which = rule ?? `${payment.operation} ${payment.amount.asset}`;
   const known = templates.get(which);
-  if (known !== undefined) return known;
-  const common: Common = {
+  if (known !== undefined && haveSameBudgets(known.spends, spends)) return known.template;
+  const rising = spends.toSorted((left, right) => (left.budget < right.budget ? -1 : 1));
+  const template = templateOf({
     ...describe(judged),
     outcome: 'allow',
     code: null,
     count: 1,
     rule: rule && { index: rule.index, key: keyAt(chain, rule.place) },
-    budgets: spends.map(({ budget }) => beginningOf(budgets, budget)).join(budgetDivider),
-  };
-  const made = templateOf(common);
+    budgets: rising.map(({ budget }) => beginningOf(budgets, budget)).join(budgetDivider),
+  });
   if (templates.size >= mostTemplates) templates.clear();
-  templates.set(which, made);
-  return made;
+  templates.set(which, { template, spends });
+  return template;
+}
+
+function haveSameBudgets(some: readonly Spend[], others: readonly Spend[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let at = 0; at < some.length; at++) if (some[at]?.budget !== others[at]?.budget) return false;
+  return true;
 }
 
 function beginningOf(budgets: ReadonlyMap<bigint, string>, budget: bigint): string {

@@ -34,7 +34,7 @@ async function newAgent() {
   const [{ id } = { id: 0n }] = rows;
   // Payments of one owner that are made at once wait for one another at the stamp.
   await changeStamp(db, id);
-  const budget = await createBudget(db, { id, keyId: agent.id }, { most: 10n ** 21n });
+  const budget = await createBudget(db, { id, keyId: agent.id }, { most: 10n ** 15n });
   budgets.set(id, budget);
   return { key, agent, budget };
 }

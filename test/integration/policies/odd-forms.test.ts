@@ -72,6 +72,7 @@ it('a text that nobody expects stays within its member, and every chain verifies
                     count: 1,
                     rule: { index: 0, key: text },
                     budgets: spends
+                      .toSorted((one, other) => Number(one.budget - other.budget))
                       .map(({ budget }) => budgetBeginning({ asset: 'USDC', id: `${text}${budget}`, key: text }))
                       .join(budgetDivider),
                   }),
