@@ -34,7 +34,7 @@ async function newAgent() {
   const [{ id } = { id: 0n }] = rows;
   // Payments of one owner that are made at once wait for one another at the stamp.
   await changeStamp(db, id);
-  const budget = await createBudget(db, { id, keyId: agent.id }, { most: 10n ** 15n });
+  const budget = await createBudget(db, { id, keyId: agent.id }, { most: 9n * 10n ** 18n });
   budgets.set(id, budget);
   return { key, agent, budget };
 }
@@ -124,7 +124,7 @@ test('a freeze keeps the gas that was spent, and nothing else of what was under 
   });
   const [had, earned] = [await balances(), await fees()];
 
-  const withdrawal = { amount: '60', currency: 'MATIC', address: outside };
+  const withdrawal = { amount: '8', currency: 'MATIC', address: outside };
   const [unwrapped, bridged, swapped] = await Promise.all([
     service.client.post('/circle/withdraw', withdrawal, ada.agent.apiKey),
     service.client.post('/cross-chain/transfer', { from: 'MATIC', to: 'BASE', amount: '30' }, ada.agent.apiKey),
