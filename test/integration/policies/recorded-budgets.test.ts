@@ -155,3 +155,32 @@ test('one Idempotency-Key at two processes leaves one record', async () => {
   expect(records).toHaveLength(3);
   expect(expectUnbroken(stepsOf(records, 'few'), 50_000_000n)).toBe(44_000_000n);
 });
+
+test('records of one key share a template, and one that is lost is stored again', async () => {
+  const key = await createKey(client, owner.key);
+  await setBudgets(key, { id: 'daily', amount: 100, currency: 'USDC', window: 'day' });
+  const payEverywhere = async () => {
+    const paid = await Promise.all([client, beside.client, client, beside.client].map((by) => pay(key, 2, { by })));
+    for (const { status, body } of paid) expect(status, JSON.stringify(body)).toBe(200);
+  };
+  const templates = async () =>
+    (await db.query('SELECT id FROM decision_templates WHERE key_id = $1 ORDER BY id', [key.id])).rows;
+  await payEverywhere();
+  const stored = await templates();
+  expect(stored).toHaveLength(1);
+  await until('all to be chained', async () => (await db.query('SELECT FROM decisions_waiting')).rowCount === 0);
+
+  await expect(db.query('DELETE FROM decision_templates')).rejects.toThrow('never changed or removed');
+  await db.transaction(async (tx) => {
+    await tx.query('ALTER TABLE decision_templates DISABLE TRIGGER decision_templates_stay');
+    await tx.query('DELETE FROM decision_templates WHERE key_id = $1', [key.id]);
+    await tx.query('ALTER TABLE decision_templates ENABLE TRIGGER decision_templates_stay');
+  });
+  await payEverywhere();
+  expect(await templates()).toEqual(stored);
+  await until('eight records', async () => (await recordsOf(key)).length === 8);
+  expect(expectUnbroken(stepsOf(await recordsOf(key), 'daily'), 100_000_000n)).toBe(84_000_000n);
+  await expect(
+    db.query('INSERT INTO decision_templates SELECT gen_random_uuid(), key_id, form FROM decision_templates'),
+  ).rejects.toThrow('violates check constraint');
+});
