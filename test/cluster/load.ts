@@ -89,9 +89,7 @@ async function attempt(url: string, request: RequestInit): Promise<Reply | strin
     const text = await reply.text();
     if (!reply.headers.get('content-type')?.includes('json')) return `${reply.status} ${text.slice(0, 200)}`;
     const body = text === '' ? {} : JSON.parse(text);
-    // An instance that ends says so in its server's own form.
-    if (again.has(body.code) || (reply.status === 503 && body.code === undefined))
-      return `${reply.status} ${body.code}`;
+    if (again.has(body.code)) return `${reply.status} ${body.code}`;
     return { status: reply.status, body };
   } catch (error) {
     return String((error as Error).cause ?? error);

@@ -123,6 +123,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
+    // Answered below, as a problem.
+    return503OnClosing: false,
     // Without trusted proxies the check would cost time on every request for nothing.
     trustProxy: hasTrustedProxies(config.trustedProxies) && ((address) => isTrusted(config.trustedProxies, address)),
     rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
@@ -145,9 +147,13 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('isCounted', false);
 
   const noticeProxy = createProxyNotice(config, logger);
+  let isStopping = false;
+  app.addHook('preClose', async () => {
+    isStopping = true;
+  });
   app.addHook('onRequest', (request, _reply, done) => {
     noticeProxy(request);
-    done();
+    done(isStopping ? httpErrors.unavailable('This process is shutting down. Send the request again.') : undefined);
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
     addHeaders(request, reply, publicUrl());
