@@ -207,7 +207,13 @@ const networkCodes = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'ENOTFOUND',
+  'EAI_AGAIN',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ECONNABORTED',
+  'EADDRNOTAVAIL',
 ]);
 
 /**
@@ -225,7 +231,7 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return unavailableCodes.some((start) => code.startsWith(start));
   return (
     networkCodes.has(code) ||
-    /Connection terminated|not queryable|timeout exceeded when trying to connect|connection timeout/i.test(
+    /Connection terminated|not queryable|timeout exceeded when trying to connect|timeout expired|connection timeout/i.test(
       error.message,
     )
   );

@@ -44,8 +44,15 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     fresh.on('error', () => drop(fresh));
     fresh.on('end', () => drop(fresh));
     fresh.on('notification', ({ channel, payload }) => options.onNotification(channel, payload ?? ''));
-    await fresh.connect();
-    for (const channel of options.channels) await fresh.query(`LISTEN ${channel}`);
+    try {
+      await fresh.connect();
+      // A standby refuses it.
+      for (const channel of options.channels) await fresh.query(`LISTEN ${channel}`);
+      if (stopped) throw new Error('the listener was stopped');
+    } catch (error) {
+      fresh.end().catch(() => {});
+      throw error;
+    }
     client = fresh;
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { NoWritableHost } from './errors.ts';
 
@@ -19,9 +20,14 @@ interface Answer extends Host {
 /** Many connections are often opened at once. */
 const validMs = 1_000;
 const lookEveryMs = 1_000;
-/** Whoever answers first is enough, so this is for none of them. */
-const connectMs = 10_000;
-const probeMs = 3_000;
+/** A host that does not answer sooner is no choice now. Whoever needs one asks again, so a search that waits longer only hides the next primary. */
+const answerMs = 3_000;
+/** After the first host that accepts writes, for one with a newer timeline. */
+const othersMs = 200;
+/** A current host that takes longer to answer may stand still, so all are asked. */
+const silenceMs = 1_000;
+/** Every so many looks all hosts are asked, although the current one accepts writes: it may not know of its successor. */
+const looksPerSearch = 5;
 
 /**
  * Finds out which of several hosts accepts writes, and closes the connections to another one as soon as it no longer does. A machine that
@@ -35,6 +41,7 @@ export class WritableHost {
   #timer: NodeJS.Timeout | undefined;
   #probe: pg.Client | undefined;
   #isLooking = false;
+  #looks = 0;
 
   constructor(places: readonly pg.ClientConfig[]) {
     this.#places = places.map((config) => {
@@ -70,7 +77,9 @@ export class WritableHost {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      if (!(await this.#isStillWritable())) await this.#search();
+      const isDue = ++this.#looks % looksPerSearch === 0;
+      const isWritable = await Promise.race([this.#isStillWritable(), sleep(silenceMs, false, { ref: false })]);
+      if (isDue || !isWritable) await this.#search();
     } catch {
       // None accepts writes. We look again.
     } finally {
@@ -81,12 +90,21 @@ export class WritableHost {
   async #isStillWritable(): Promise<boolean> {
     const current = this.#places.find((place) => isSame(place, this.#current));
     if (current === undefined) return false;
+    let probe = this.#probe;
     try {
-      this.#probe ??= await open(current.config, probeMs);
-      const { rows } = await this.#probe.query('SHOW transaction_read_only');
+      if (probe === undefined) {
+        probe = await open(current.config, answerMs);
+        // Meanwhile the last client may have ended, another host may have become the current one, or a later look may have been sooner.
+        if (this.#timer === undefined || this.#probe !== undefined || !isSame(current, this.#current)) {
+          probe.end().catch(() => {});
+          return false;
+        }
+        this.#probe = probe;
+      }
+      const { rows } = await probe.query('SHOW transaction_read_only');
       return rows[0]?.transaction_read_only === 'off';
     } catch {
-      this.#endProbe();
+      if (probe !== undefined && probe === this.#probe) this.#endProbe();
       return false;
     }
   }
@@ -97,11 +115,14 @@ export class WritableHost {
   }
 
   async #search(): Promise<Answer> {
-    const answer = await Promise.any(this.#places.map((place) => this.#ask(place))).catch(
-      ({ errors }: AggregateError) => {
-        throw errors.find((error) => error instanceof NoWritableHost) ?? errors[0];
-      },
-    );
+    const answers: Answer[] = [];
+    const asked = this.#places.map(async (place) => void answers.push(await this.#ask(place)));
+    await Promise.any(asked).catch(({ errors }: AggregateError) => {
+      throw errors.find((error) => error instanceof NoWritableHost) ?? errors[0];
+    });
+    // A machine that stood still accepts writes until it hears of its successor.
+    await Promise.race([Promise.allSettled(asked), sleep(othersMs)]);
+    const answer = answers.reduce((one, other) => (other.timeline > one.timeline ? other : one));
     if (!isSame(answer, this.#current)) this.#endProbe();
     this.#current = answer;
     for (const [client, host] of this.#clients) if (!isSame(answer, host)) breakOff(client);
@@ -109,7 +130,7 @@ export class WritableHost {
   }
 
   async #ask({ host, port, config }: Place): Promise<Answer> {
-    const client = await open(config, connectMs);
+    const client = await open(config, answerMs);
     try {
       const { rows } = await client.query(
         `SELECT current_setting('transaction_read_only') = 'off' AS writes, pg_is_in_recovery() AS recovers,
@@ -121,8 +142,9 @@ export class WritableHost {
       // A file of the log is named after its timeline first. Standbys do not name any.
       const { rows: files } = await client.query('SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline');
       const timeline = Number.parseInt(files[0]?.timeline, 16);
-      // A machine that stood still, or was cut off, may not know yet that another one was promoted.
-      if (this.#current?.system === system && timeline < this.#current.timeline) throw new NoWritableHost();
+      // A machine that stood still, or was cut off, may not know yet that another one was promoted. Another system has other data.
+      const { system: known = system, timeline: newest = timeline } = this.#current ?? {};
+      if (system !== known || timeline < newest) throw new NoWritableHost();
       return { host, port, system, timeline };
     } finally {
       client.end().catch(() => {});

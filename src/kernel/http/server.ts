@@ -147,13 +147,16 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('isCounted', false);
 
   const noticeProxy = createProxyNotice(config, logger);
+  const stopping = httpErrors.unavailable('This process is shutting down. Send the request again.', {
+    headers: { 'Retry-After': '1' },
+  });
   let isStopping = false;
   app.addHook('preClose', async () => {
     isStopping = true;
   });
   app.addHook('onRequest', (request, _reply, done) => {
     noticeProxy(request);
-    done(isStopping ? httpErrors.unavailable('This process is shutting down. Send the request again.') : undefined);
+    done(isStopping ? stopping : undefined);
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
     addHeaders(request, reply, publicUrl());
@@ -181,7 +184,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setErrorHandler(async (error, request, reply) => {
     const problem = toProblem((await countFailedRequest(options, request)) ?? error);
     request.refusedWith = problem.code;
-    if (isOurs(problem)) logger.error({ err: error, requestId: request.id }, 'a request failed');
+    if (isOurs(problem) && problem !== stopping)
+      logger.error({ err: error, requestId: request.id }, 'a request failed');
     return sendProblem(reply, problem, request.id, publicUrl());
   });
   app.setNotFoundHandler((_request, _reply) => {

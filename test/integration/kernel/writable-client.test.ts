@@ -1,10 +1,13 @@
+import { connect, type Socket } from 'node:net';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { withClient } from '../../../src/kernel/db/connection-settings.ts';
 import { isUnavailable, openDatabase } from '../../../src/kernel/db/database.ts';
 import { startListener } from '../../../src/kernel/db/listener.ts';
 import { readDatabaseUrl } from '../../../src/kernel/db/writable-client.ts';
+import { WritableHost } from '../../../src/kernel/db/writable-host.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
+import { listenTcp } from '../../support/listening.ts';
 import { freeze, hostOf, type Pair, startPair } from '../../support/standby.ts';
 import { until } from '../../support/until.ts';
 
@@ -15,6 +18,29 @@ const urlOf = ({ primary, standby }: Pair) =>
   readDatabaseUrl(
     `postgresql://paywright@${hostOf(standby.url)},${hostOf(primary.url)}/paywright?target_session_attrs=read-write`,
   ) ?? '';
+
+/** An address that leads to one server, and later to another one, like that of a balancer. */
+async function startAddress(first: string) {
+  let target = first;
+  const open = new Set<Socket>();
+  const relay = await listenTcp((near) => {
+    const far = connect(`${decodeURIComponent(hostOf(target))}/.s.PGSQL.5432`);
+    open.add(near);
+    far.on('error', () => near.destroy());
+    far.on('close', () => near.destroy());
+    near.on('close', () => far.destroy());
+    near.pipe(far).pipe(near);
+  });
+  onTestFinished(() => relay.close());
+  return {
+    url: `postgres://paywright@127.0.0.1:${relay.port}/paywright`,
+    connections: relay.connections,
+    leadTo(next: string) {
+      target = next;
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
 
 it('connections go to the host that accepts writes, also after another has taken over', async () => {
   const pair = await startPair();
@@ -109,3 +135,54 @@ it('what waits for a primary that stands still is told as soon as another has ta
     return performance.now() - since > 4_000;
   });
 });
+
+it('a process that starts chooses the newest of two that accept writes', async () => {
+  const pair = await startPair();
+  onTestFinished(pair.stop);
+  const thaw = await freeze(pair.primary.url);
+  const copy = new pg.Client({ connectionString: pair.standby.url });
+  await copy.connect();
+  onTestFinished(() => copy.end());
+  await copy.query('SELECT pg_promote()');
+  await until(
+    'the new primary',
+    async () => (await copy.query('SELECT pg_is_in_recovery() AS recovers')).rows[0].recovers === false,
+  );
+  thaw();
+  await withClient({ url: pair.primary.url, applicationName: 'alone' }, (client) => client.query('SELECT 1'));
+  const places = [pair.primary.url, pair.standby.url].map((connectionString) => ({ connectionString }));
+  for (let start = 0; start < 10; start++) {
+    const { host, port } = new pg.Client(places[1]);
+    expect(await new WritableHost(places).find()).toMatchObject({ host, port, timeline: 2 });
+  }
+});
+
+it('a host that only reads gets no connections from one that listens', async () => {
+  const pair = await startPair();
+  onTestFinished(pair.stop);
+  const address = await startAddress(pair.primary.url);
+  const listener = await startListener({
+    url: address.url,
+    logger,
+    applicationName: 'listens',
+    channels: ['news'],
+    onNotification: () => {},
+    onDisconnect: () => {},
+  });
+  onTestFinished(() => listener.stop());
+  const count = async (url: string) =>
+    withClient({ url, applicationName: 'counts' }, async (client) => {
+      const { rows } = await client.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'listens'");
+      return Number(rows[0].count);
+    });
+  expect(await count(pair.primary.url)).toBe(1);
+  address.leadTo(pair.standby.url);
+  await until('a few attempts', async () => address.connections() > 4);
+  await until('the last attempt to end', async () => (await count(pair.standby.url)) <= 1);
+  expect(listener.connected).toBe(false);
+});
+
+it.each(['EAI_AGAIN', 'ENETUNREACH', 'ENETDOWN', 'EHOSTDOWN', 'ECONNABORTED', 'EADDRNOTAVAIL'])(
+  'a host that is away with %s is unavailable',
+  (code) => expect(isUnavailable(Object.assign(new Error('away'), { code }))).toBe(true),
+);
