@@ -221,7 +221,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
     let failure: unknown;
     try {
       const postings = batch.map(({ posting }) => posting);
-      const { outcomes, touched, ...stored } = await postBatch((what, values) => call(client, what, values), postings, {
+      const { outcomes, opened, ...stored } = await postBatch((what, values) => call(client, what, values), postings, {
         isKnown: known.has,
         isStored: templates.has,
         slot: anySlot(),
@@ -230,7 +230,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       report('answered');
       if (postings.some(mayRecordEvents)) onEvents?.();
       if (postings.some(isDecided)) onDecisions?.();
-      known.add(touched);
+      known.add(opened);
       templates.add(stored.templates);
       for (let index = 0; index < batch.length; index++) {
         const outcome = outcomes[index] as Outcome | LedgerUnavailable;
