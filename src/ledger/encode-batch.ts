@@ -342,7 +342,7 @@ export function keyDigest({ accountId, key }: IdempotencyScope): string {
 }
 
 export function requestDigest({ requestHash }: Pick<IdempotencyScope, 'requestHash'>): string {
-  return Buffer.from(requestHash.buffer, requestHash.byteOffset, 16).toString('hex');
+  return requestHash.slice(0, 32);
 }
 
 /** Every digest under which the same request may have been stored. */

@@ -33,12 +33,10 @@ export interface Entry {
 export interface IdempotencyScope {
   readonly accountId: bigint;
   readonly key: string;
-  /** At least 16 bytes. */
-  readonly requestHash: Uint8Array;
-  /**
-   * Hashes that earlier releases computed for the same request. Called only when the key is stored with another hash.
-   */
-  readonly formerHashes?: () => readonly Uint8Array[];
+  /** At least 32 hex digits. */
+  readonly requestHash: string;
+  /** Hashes that the same request had under replaced secrets. Called only when the key is stored with another hash. */
+  readonly formerHashes?: () => readonly string[];
 }
 
 /** What a payment takes of one budget, in the atomic units of the budget's currency. */
@@ -186,8 +184,8 @@ export function assertSound({ id, type, entries, amount, fee, idempotency, ...re
     }
   }
   if (!moves) throw new TypeError('a posting must have a non-zero entry');
-  if (idempotency !== undefined && idempotency.requestHash.length < 16) {
-    throw new TypeError('requestHash must have at least 16 bytes');
+  if (idempotency !== undefined && !/^[\da-f]{32}/.test(idempotency.requestHash)) {
+    throw new TypeError('requestHash must have at least 32 hex digits');
   }
   if (rest.keyId !== undefined && rest.senderId === undefined) throw new TypeError('a posting of a key has a sender');
   if (rest.details !== undefined && JSON.stringify(rest.details).includes('\\u0000')) throw hasNul();
