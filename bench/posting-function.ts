@@ -98,7 +98,7 @@ function randomTransfer(owners: readonly bigint[]): Posting {
     senderId,
     recipientId,
     keyId: `key_${senderId}`,
-    idempotency: { accountId: senderId, key: randomUUID(), requestHash: randomBytes(32) },
+    idempotency: { accountId: senderId, key: randomUUID(), requestHash: randomBytes(32).toString('hex') },
     senderEvent: 'payment.sent',
     recipientEvent: 'payment.received',
     entries: [

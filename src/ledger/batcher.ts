@@ -221,7 +221,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
     let failure: unknown;
     try {
       const postings = batch.map(({ posting }) => posting);
-      const { outcomes, touched, ...stored } = await postBatch((what, values) => call(client, what, values), postings, {
+      const { outcomes, opened, ...stored } = await postBatch((what, values) => call(client, what, values), postings, {
         isKnown: known.has,
         isStored: templates.has,
         slot: anySlot(),
@@ -230,7 +230,7 @@ export function createBatcher(options: BatcherOptions): Batcher {
       report('answered');
       if (postings.some(mayRecordEvents)) onEvents?.();
       if (postings.some(isDecided)) onDecisions?.();
-      known.add(touched);
+      known.add(opened);
       templates.add(stored.templates);
       for (let index = 0; index < batch.length; index++) {
         const outcome = outcomes[index] as Outcome | LedgerUnavailable;
@@ -315,11 +315,11 @@ function isDecided({ authority }: Posting): boolean {
   return authority?.decision !== undefined;
 }
 
-function claim(scopes: Set<string>, { idempotency, reference, guard, ...rest }: Posting): boolean {
+function claim(scopes: Set<string>, posting: Posting): boolean {
+  const { idempotency, reference, guard, type, senderId, recipientId, amount } = posting;
   const key = idempotency === undefined ? undefined : `${idempotency.accountId} ${idempotency.key}`;
   const outside = reference === undefined ? undefined : `reference ${reference}`;
-  const likeness =
-    guard && `like ${rest.type} ${rest.senderId} ${rest.recipientId} ${rest.amount.asset} ${rest.amount.atomic}`;
+  const likeness = guard && `like ${type} ${senderId} ${recipientId} ${amount.asset} ${amount.atomic}`;
   if ((key !== undefined && scopes.has(key)) || (outside !== undefined && scopes.has(outside))) return false;
   if (likeness !== undefined && scopes.has(likeness)) return false;
   if (key !== undefined) scopes.add(key);

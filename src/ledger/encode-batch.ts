@@ -16,7 +16,8 @@ export interface EncodedBatch {
   readonly values: (string | null)[];
   /** One per posting, as hex. */
   readonly uuids: readonly string[];
-  readonly touched: readonly AccountId[];
+  /** Accounts that the batch opens, if they do not exist. */
+  readonly unseen: readonly AccountId[];
 }
 
 export function uuidOf({ id }: Posting, now: number): string {
@@ -68,7 +69,8 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
     recipientEvents.addText(posting.recipientEvent);
     keys.add(idempotency && keyDigest(idempotency));
     requests.add(idempotency && requestDigest(idempotency));
-    stamps.add(posting.authority?.stamp);
+    // The database takes a missing stamp for 0, and most accounts have none.
+    stamps.add(posting.authority?.stamp || undefined);
     spentOn.addText(posting.spentOn);
     returnsOf.addText(posting.returns?.of);
     returnParts.add(posting.returns?.part);
@@ -121,7 +123,7 @@ export function encodeBatch(postings: readonly Posting[], { isKnown, slot }: Acc
     returnWholes.literal,
     guards.literal,
   ];
-  return { values, uuids, touched };
+  return { values, uuids, unseen };
 }
 
 /** Every budget once, ascending, and what each posting takes of which. */
@@ -280,26 +282,39 @@ function accountsFalling(postings: readonly Posting[], slot: number): AccountId[
   for (const { entries } of postings) {
     for (const entry of entries) if (entry.atomic !== 0n) accounts.add(accountOf(entry, slot));
   }
-  return [...accounts].sort((left, right) => right - left);
+  return Array.from(Float64Array.from(accounts).sort().reverse()) as AccountId[];
 }
 
 /** An array literal of PostgreSQL, built by hand: the driver's own way costs several times as much per posting. */
 class Column {
   #text = '';
+  /** How many values were missing before the first one. They are written when it comes. */
+  #missing = 0;
   #isEmpty = true;
+  #last: string | undefined;
+  #lastQuoted: string | undefined;
 
   /** A value that needs no quotes. */
   add(value: number | bigint | string | undefined): void {
-    if (value === undefined) {
-      this.#text += ',NULL';
-      return;
-    }
-    this.#isEmpty = false;
-    this.#text += `,${value}`;
+    if (value !== undefined) {
+      if (this.#isEmpty) this.#begin();
+      this.#text += `,${value}`;
+    } else if (this.#isEmpty) this.#missing++;
+    else this.#text += ',NULL';
   }
 
+  #begin(): void {
+    this.#isEmpty = false;
+    this.#text = ',NULL'.repeat(this.#missing);
+  }
+
+  /** Many postings of a batch have the same type, events or key. */
   addText(value: string | undefined): void {
-    this.add(value === undefined ? undefined : `"${escapeText(value)}"`);
+    if (value !== undefined && value !== this.#last) {
+      this.#last = value;
+      this.#lastQuoted = `"${escapeText(value)}"`;
+    }
+    this.add(value === undefined ? undefined : this.#lastQuoted);
   }
 
   /** Null instead of an array of nulls. */
@@ -327,7 +342,7 @@ export function keyDigest({ accountId, key }: IdempotencyScope): string {
 }
 
 export function requestDigest({ requestHash }: Pick<IdempotencyScope, 'requestHash'>): string {
-  return Buffer.from(requestHash.buffer, requestHash.byteOffset, 16).toString('hex');
+  return requestHash.slice(0, 32);
 }
 
 /** Every digest under which the same request may have been stored. */

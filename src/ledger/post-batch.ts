@@ -85,8 +85,8 @@ export interface EarlierPosting extends Pick<Posted, 'type' | 'description' | 'r
 export interface BatchResult {
   /** An error for a posting whose refusal only a newer release can explain; the others are not affected. */
   readonly outcomes: readonly (Outcome | LedgerUnavailable)[];
-  /** Accounts that exist after the commit. Empty when any account may not exist. */
-  readonly touched: readonly AccountId[];
+  /** Accounts that were not known, and exist after the commit. Empty when any of them may not exist. */
+  readonly opened: readonly AccountId[];
   /** Templates of decisions that are stored after the commit. */
   readonly templates: readonly string[];
 }
@@ -101,15 +101,15 @@ export async function postBatch(
 ): Promise<BatchResult> {
   const lone = encodeOnly(postings, into);
   if (lone !== undefined)
-    return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), touched: [], templates: [] };
-  const { values, uuids, touched } = encodeBatch(postings, into);
+    return { ...answersOf(postings, await run(postOneCall, lone.values), lone.uuids), opened: [], templates: [] };
+  const { values, uuids, unseen } = encodeBatch(postings, into);
   const decisions = encodeDecisions(postings, uuids, into);
   const row = await (decisions === undefined
     ? run(postCall, values)
     : run(postDecidedCall, [...values, ...decisions.values]));
   return {
     ...answersOf(postings, row, uuids),
-    touched: opensAll.test(row.outcomes) ? touched : [],
+    opened: opensAll.test(row.outcomes) ? unseen : [],
     templates: row.outcomes.includes('P') ? (decisions?.templates ?? []) : [],
   };
 }

@@ -33,12 +33,10 @@ export interface Entry {
 export interface IdempotencyScope {
   readonly accountId: bigint;
   readonly key: string;
-  /** At least 16 bytes. */
-  readonly requestHash: Uint8Array;
-  /**
-   * Hashes that earlier releases computed for the same request. Called only when the key is stored with another hash.
-   */
-  readonly formerHashes?: () => readonly Uint8Array[];
+  /** At least 32 hex digits. */
+  readonly requestHash: string;
+  /** Hashes that the same request had under replaced secrets. Called only when the key is stored with another hash. */
+  readonly formerHashes?: () => readonly string[];
 }
 
 /** What a payment takes of one budget, in the atomic units of the budget's currency. */
@@ -167,9 +165,35 @@ export interface ExceededBudget {
 }
 
 /** The database would refuse these mistakes, too, but would fail the whole batch. */
-export function assertSound({ id, type, entries, amount, fee, idempotency, ...rest }: Posting): void {
+export function assertSound(posting: Posting): void {
+  const { id, type, entries, amount, fee, idempotency, keyId, description, reference, details, spentOn } = posting;
   if (id !== undefined && toPostingUuid(id) === undefined) throw new TypeError(`${id} is not the id of a posting`);
   if (fee !== undefined && fee.asset !== amount.asset) throw new TypeError('the fee is not in the asset of the amount');
+  if (!isUsual(entries)) assertBalanced(entries);
+  if (idempotency !== undefined && !/^[\da-f]{32}/.test(idempotency.requestHash)) {
+    throw new TypeError('requestHash must have at least 32 hex digits');
+  }
+  if (keyId !== undefined && posting.senderId === undefined) throw new TypeError('a posting of a key has a sender');
+  if (details !== undefined && JSON.stringify(details).includes('\\u0000')) throw hasNul();
+  if (type.includes('\0') || description?.includes('\0') || reference?.includes('\0')) throw hasNul();
+  if (spentOn?.includes('\0') || posting.returns?.of.includes('\0')) throw hasNul();
+  if (keyId?.includes('\0') || idempotency?.key.includes('\0')) throw hasNul();
+}
+
+/** One account pays one or two others, in one asset on one chain: nearly every posting. */
+function isUsual(entries: readonly Entry[]): boolean {
+  const [payer, payee, third] = entries;
+  if (payer === undefined || payee === undefined || entries.length > 3) return false;
+  if (payer.atomic === 0n || payer.account === payee.account) return false;
+  const pair = pairOf(payer.account);
+  if (pairOf(payee.account) !== pair) return false;
+  if (third === undefined) return payer.atomic + payee.atomic === 0n;
+  if (third.account === payer.account || third.account === payee.account || pairOf(third.account) !== pair)
+    return false;
+  return payer.atomic + payee.atomic + third.atomic === 0n;
+}
+
+function assertBalanced(entries: readonly Entry[]): void {
   let moves = false;
   for (let at = 0; at < entries.length; at++) {
     const { account, atomic } = entries[at] as Entry;
@@ -186,14 +210,6 @@ export function assertSound({ id, type, entries, amount, fee, idempotency, ...re
     }
   }
   if (!moves) throw new TypeError('a posting must have a non-zero entry');
-  if (idempotency !== undefined && idempotency.requestHash.length < 16) {
-    throw new TypeError('requestHash must have at least 16 bytes');
-  }
-  if (rest.keyId !== undefined && rest.senderId === undefined) throw new TypeError('a posting of a key has a sender');
-  if (rest.details !== undefined && JSON.stringify(rest.details).includes('\\u0000')) throw hasNul();
-  if (type.includes('\0') || rest.description?.includes('\0') || rest.reference?.includes('\0')) throw hasNul();
-  if (rest.spentOn?.includes('\0') || rest.returns?.of.includes('\0')) throw hasNul();
-  if (rest.keyId?.includes('\0') || idempotency?.key.includes('\0')) throw hasNul();
 }
 
 function hasNul(): TypeError {

@@ -44,6 +44,17 @@ describe('a JSON number becomes an amount', () => {
     );
   });
 
+  it('reads a whole number as its text', () => {
+    const whole = fc.oneof(fc.integer(), fc.nat(2_000_000_000), fc.constantFrom(-0, 0, 1, 9e8, 9e8 + 1, 2 ** 53, 1e20));
+    fc.assert(
+      fc.property(fc.constantFrom(...assetIds), whole, (asset, value) => {
+        const read = amountFromNumber(asset, value);
+        if (value > 0) expect(read).toEqual(amountFromText(asset, String(value)));
+        else expect(read).toMatchObject({ fault: 'not_positive' });
+      }),
+    );
+  });
+
   it('never accepts a number that means something else', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e10, noNaN: true }), (value) => {

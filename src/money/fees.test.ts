@@ -63,6 +63,22 @@ describe('fees', () => {
     );
   });
 
+  it('are exactly the rate of the amount, rounded half up to the places of the rule', () => {
+    const byRule = (atomic: bigint, basisPoints: bigint, place: bigint) =>
+      ((2n * atomic * basisPoints + 10_000n * place) / (20_000n * place)) * place;
+    fc.assert(
+      fc.property(fc.constantFrom(...assetIds), fc.bigInt({ min: 0n, max: 10n ** 27n }), (asset, atomic) => {
+        const { decimals } = assets[asset];
+        const amount = amountOf(asset, atomic);
+        expect(transferFee(amount).atomic).toBe(byRule(atomic, 149n, 10n ** BigInt(decimals - 2)));
+        expect(withdrawalFee(amount).atomic).toBe(
+          byRule(atomic, 149n, decimals > 6 ? 1n : 10n ** BigInt(decimals - 3)),
+        );
+        expect(swapFee(amount).atomic).toBe(byRule(atomic, 50n, 1n));
+      }),
+    );
+  });
+
   it('do not exist on a negative amount', () => {
     expect(() => transferFee(amountOf('USDC', -1n))).toThrow(RangeError);
   });

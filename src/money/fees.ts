@@ -1,18 +1,26 @@
 import { type Amount, amountOf } from './amount.ts';
-import { assets } from './catalogue.ts';
+import { type Asset, assets } from './catalogue.ts';
 
 interface FeeRule {
   readonly basisPoints: bigint;
   /** Decimals that the fee is rounded to; all decimals of the asset when left out. */
   readonly decimals?: number;
+  /** Computed once per asset. */
+  readonly scales: Partial<Record<Asset, Scale>>;
+}
+
+interface Scale {
+  /** What the fee is a multiple of, in atomic units. */
+  readonly place: bigint;
+  readonly divisor: bigint;
 }
 
 export const transferFeeRate = '1.49%';
 
-const transfer: FeeRule = { basisPoints: 149n, decimals: 2 };
-const withdrawal: FeeRule = { basisPoints: 149n, decimals: 3 };
-const coinWithdrawal: FeeRule = { basisPoints: 149n };
-const swap: FeeRule = { basisPoints: 50n };
+const transfer: FeeRule = { basisPoints: 149n, decimals: 2, scales: {} };
+const withdrawal: FeeRule = { basisPoints: 149n, decimals: 3, scales: {} };
+const coinWithdrawal: FeeRule = { basisPoints: 149n, scales: {} };
+const swap: FeeRule = { basisPoints: 50n, scales: {} };
 
 /** 1.49 %, rounded to the cent. Below 34 cents that is zero. */
 export function transferFee(amount: Amount): Amount {
@@ -41,7 +49,8 @@ export function leastSwapFor(fee: Amount): Amount {
 }
 
 function leastFor(rule: FeeRule, fee: Amount): Amount {
-  const { basisPoints, place, divisor } = scaleOf(rule, fee);
+  const { basisPoints } = rule;
+  const { place, divisor } = scaleOf(rule, fee.asset);
   const places = (fee.atomic + place - 1n) / place;
   // Fees round half up, so the fee reaches `places` when the exact fee is half a place below.
   const doubled = (2n * places - 1n) * divisor;
@@ -59,13 +68,17 @@ export function swapFee(amount: Amount): Amount {
 function feeBy(rule: FeeRule, amount: Amount): Amount {
   const { asset, atomic } = amount;
   if (atomic < 0n) throw new RangeError('a negative amount has no fee');
-  const { basisPoints, place, divisor } = scaleOf(rule, amount);
-  const places = (2n * atomic * basisPoints + divisor) / (2n * divisor);
+  const { place, divisor } = scaleOf(rule, asset);
+  const places = (2n * atomic * rule.basisPoints + divisor) / (2n * divisor);
   return amountOf(asset, places * place);
 }
 
-function scaleOf({ basisPoints, decimals }: FeeRule, { asset }: Pick<Amount, 'asset'>) {
-  const kept = decimals ?? assets[asset].decimals;
-  const place = 10n ** BigInt(assets[asset].decimals - kept);
-  return { basisPoints, place, divisor: 10_000n * place };
+function scaleOf(rule: FeeRule, asset: Asset): Scale {
+  const known = rule.scales[asset];
+  if (known !== undefined) return known;
+  const { decimals } = assets[asset];
+  const place = 10n ** BigInt(decimals - (rule.decimals ?? decimals));
+  const scale = { place, divisor: 10_000n * place };
+  rule.scales[asset] = scale;
+  return scale;
 }

@@ -7,6 +7,11 @@ import { type Asset, assets } from './catalogue.ts';
  * exact.
  */
 export const mostTokens = 900_000_000n;
+const mostWholeTokens = Number(mostTokens);
+
+const oneToken = Object.fromEntries(
+  Object.entries(assets).map(([asset, { decimals }]) => [asset, 10n ** BigInt(decimals)]),
+) as Readonly<Record<Asset, bigint>>;
 
 type AmountFault = 'not_an_amount' | 'not_positive' | 'too_many_decimals' | 'too_large';
 
@@ -16,6 +21,9 @@ export type ParsedAmount =
 
 /** Parses the shortest decimal text of a JSON number, which is what the caller wrote. */
 export function amountFromNumber(asset: Asset, value: number): ParsedAmount {
+  // Most amounts are whole, and need no text.
+  if (Number.isInteger(value) && value > 0 && value <= mostWholeTokens)
+    return { ok: true, amount: amountOf(asset, BigInt(value) * oneToken[asset]) };
   if (!Number.isFinite(value)) return refuse('not_an_amount', 'must be a number');
   if (value <= 0) return refuse('not_positive', 'must be more than 0');
   return amountFromText(asset, expandExponent(String(value)));
@@ -32,7 +40,7 @@ export function amountFromText(asset: Asset, text: string): ParsedAmount {
   }
   const atomic = BigInt(whole + fraction.padEnd(decimals, '0'));
   if (atomic === 0n) return refuse('not_positive', 'must be more than 0');
-  if (atomic > mostTokens * 10n ** BigInt(decimals)) return refuse('too_large', `must be at most ${mostTokens}`);
+  if (atomic > mostTokens * oneToken[asset]) return refuse('too_large', `must be at most ${mostTokens}`);
   return { ok: true, amount: amountOf(asset, atomic) };
 }
 

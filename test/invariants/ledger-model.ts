@@ -23,7 +23,7 @@ export class LedgerModel {
     const { keyId, idempotency, reference, entries } = posting;
     if (keyId !== undefined && this.revoked.has(keyId)) return { outcome: 'key_revoked' };
     const request = idempotency === undefined ? undefined : `${idempotency.accountId} ${idempotency.key}`;
-    const hash = Buffer.from(idempotency?.requestHash ?? []).toString('hex');
+    const hash = idempotency?.requestHash ?? '';
     const earlier = request === undefined ? undefined : this.#requests.get(request);
     if (earlier !== undefined) {
       return earlier.hash === hash ? { outcome: 'duplicate', posting: earlier.posting } : { outcome: 'mismatch' };

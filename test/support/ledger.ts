@@ -54,7 +54,7 @@ export function deposit(to: bigint, atomic: bigint, reference: string, asset: As
 }
 
 export function scope(accountId: bigint, key: string, request = 'the same request'): IdempotencyScope {
-  return { accountId, key, requestHash: createHash('sha256').update(request).digest() };
+  return { accountId, key, requestHash: createHash('sha256').update(request).digest('hex') };
 }
 
 export async function fund(ledger: Ledger, owners: readonly { id: bigint }[], atomic: bigint): Promise<void> {

@@ -148,7 +148,7 @@ export function usePurchaseWorld(seller: Seller) {
       }: Partial<BuyParts> & { key?: string; method?: 'GET' | 'POST'; guard?: DuplicateGuard } = {},
     ): Promise<Bought | Problem> {
       const idempotency: IdempotencyClaim | undefined =
-        key === undefined ? undefined : { key, requestHash: Buffer.alloc(32, key) };
+        key === undefined ? undefined : { key, requestHash: Buffer.alloc(32, key).toString('hex') };
       return buy(parts(changed), {
         caller: await callerOf(user),
         idempotency,

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toDecimalText } from '../../money/amount.ts';
+import { expandExponent, toDecimalText } from '../../money/amount.ts';
+import { shortestDecimal } from '../../money/parse-amount.ts';
 import { amountField, GivenAmount, requireAmount } from './amount-field.ts';
 import type { Problem } from './problem.ts';
 import { validate } from './validate.ts';
@@ -58,6 +60,17 @@ describe('a request is recognised by', () => {
     [['1.000000000000000001', '01.0000000000000000010'], '1.000000000000000001'],
   ])('the amount and not its spelling: %j', (spellings, form) => {
     for (const given of spellings) expect(new GivenAmount(given).toJSON()).toBe(form);
+  });
+
+  test('the same form for each number as for its text', () => {
+    const formOf = (given: number) => {
+      const text = shortestDecimal(expandExponent(String(given)));
+      if (text === undefined) return given;
+      return expandExponent(String(Number(text))) === text ? Number(text) : text;
+    };
+    const edges = fc.constantFrom(0, -0, 1e-6, 9.999e-7, 1e21, 999999999999999900000, Number.NaN, Number.MAX_VALUE);
+    const numbers = fc.oneof(edges, fc.double(), fc.double({ min: 1e-7, max: 1e9 }), fc.integer(), fc.maxSafeNat());
+    fc.assert(fc.property(numbers, (given) => Object.is(new GivenAmount(given).toJSON(), formOf(given))));
   });
 
   test('what was sent, where that is no amount', () => {

@@ -33,6 +33,8 @@ export class GivenAmount {
    * decimal string. An invalid amount stays as given; `requireAmount` refuses it.
    */
   toJSON(): number | string {
+    // JavaScript writes it without an exponent, so it is in that form already.
+    if (typeof this.given === 'number' && this.given >= 1e-6 && this.given < 1e21) return this.given;
     const text = shortestDecimal(typeof this.given === 'number' ? expandExponent(String(this.given)) : this.given);
     if (text === undefined) return this.given;
     return expandExponent(String(Number(text))) === text ? Number(text) : text;

@@ -28,9 +28,10 @@ export interface Caller {
 /** The client's Idempotency-Key, and a fingerprint of the request that it was sent with. */
 export interface IdempotencyClaim {
   readonly key: string;
-  readonly requestHash: Buffer;
-  /** Hashes that earlier releases gave the same request. */
-  readonly formerHashes?: () => readonly Buffer[];
+  /** At least 32 hex digits. */
+  readonly requestHash: string;
+  /** Hashes that the same request had under replaced secrets. */
+  readonly formerHashes?: () => readonly string[];
 }
 
 export type Auth = 'key' | 'none';

@@ -60,10 +60,14 @@ export function limitsOfPages({ pages }: RateLimits, ip: string): readonly Limit
 }
 
 /** All accounts behind one address also share a limit, far above the limit of a single account. */
-export function limitsOfCaller(limits: RateLimits, { bucket, tier }: Caller, ip: () => string): readonly Limited[] {
+export function limitsOfCaller(
+  limits: RateLimits,
+  { bucket, tier }: Caller,
+  from: { address(): string },
+): readonly Limited[] {
   const own = { bucket, limit: limitOfTier(limits, tier) };
   if (limits.address === 0 || tier === 'enterprise') return [own];
-  const [nearest, wider] = sharedLimits(ip(), limits.address);
+  const [nearest, wider] = sharedLimits(from.address(), limits.address);
   return wider === undefined ? [own, nearest] : [own, nearest, wider];
 }
 

@@ -124,12 +124,34 @@ export function createApiGuard({ config, authenticate, limiter }: DoorOptions): 
   const count = (visit: Visit, caller: Caller | undefined) => {
     const { request } = visit;
     request.caller = caller;
-    if (countsItself(request)) return undefined;
+    const counting = countingOf(request);
+    if (countsItself(request, counting)) return undefined;
     const limited =
       caller === undefined
         ? limitsOfAddress(rateLimits, addressOf(request))
-        : limitsOfCaller(rateLimits, countedAs(request, caller), () => visit.address());
+        : limitsOfCaller(rateLimits, countedAs(counting, caller), visit);
     return countRequest(limiter, limited);
+  };
+
+  const decide = ({ request }: Visit, counted: Counted | undefined) => {
+    if (counted === undefined) return;
+    if (request.caller === undefined && bearerToken(request) !== undefined) invented.note(counted);
+    applyDecision(request, counted);
+  };
+
+  const finishLater = (visit: Visit, counted: Promise<Counted | undefined>, next: Next) => {
+    const done: Next = (error) => {
+      visit.leave();
+      next(error);
+    };
+    whenSettled(
+      () => counted,
+      done,
+      (found) => {
+        decide(visit, found);
+        done();
+      },
+    );
   };
 
   return (request, _reply, next) => {
@@ -139,25 +161,22 @@ export function createApiGuard({ config, authenticate, limiter }: DoorOptions): 
     }
     const token = bearerToken(request);
     const visit = new Visit(request, rateLimits, invented);
-    const done: Next = (error) => {
+    // With a cached key and no Redis, the whole hook runs synchronously.
+    try {
+      const caller = token === undefined ? undefined : authenticate(token, visit);
+      const counted = caller instanceof Promise ? caller.then((found) => count(visit, found)) : count(visit, caller);
+      if (counted instanceof Promise) {
+        finishLater(visit, counted, next);
+        return;
+      }
+      decide(visit, counted);
+    } catch (error) {
       visit.leave();
-      next(error);
-    };
-    // Callbacks instead of promises: with a cached key and no Redis, the whole hook runs synchronously.
-    whenSettled(
-      () => {
-        const caller = token === undefined ? undefined : authenticate(token, visit);
-        return caller instanceof Promise ? caller.then((found) => count(visit, found)) : count(visit, caller);
-      },
-      done,
-      (counted) => {
-        if (counted !== undefined) {
-          if (request.caller === undefined && token !== undefined) invented.note(counted);
-          applyDecision(request, counted);
-        }
-        done();
-      },
-    );
+      next(error as Error);
+      return;
+    }
+    visit.leave();
+    next();
   };
 }
 
@@ -166,7 +185,7 @@ export async function countAgain({ config, limiter }: DoorOptions, request: Fast
   if (request.caller === undefined) return;
   const counted = await countRequest(
     limiter,
-    limitsOfCaller(config.rateLimits, request.caller, () => addressOf(request)),
+    limitsOfCaller(config.rateLimits, request.caller, { address: () => addressOf(request) }),
   );
   if (counted !== undefined) applyDecision(request, counted);
 }
@@ -231,7 +250,7 @@ export function createPageGuard({ config, limiter }: DoorOptions): onRequestHook
       );
       return;
     }
-    if (/^\/(?:api(?:[/?]|$)|health(?:\?|$))/.test(request.url) || isCountedAsApi(request)) {
+    if (/^\/(?:api(?:[/?]|$)|health(?:\?|$))/.test(request.url) || countingOf(request).countsAsApi === true) {
       done();
       return;
     }
@@ -291,28 +310,36 @@ export async function countFailedRequest(options: DoorOptions, request: FastifyR
  * Whether the route counts this request itself: it carries a payment or a signature, and no key. A request with an
  * unknown key is counted in the hook, because looking up the key already cost a query.
  */
-function countsItself(request: FastifyRequest): boolean {
-  if (isCountedByFailures(request)) return true;
-  const { countsThemselves } = (request.routeOptions.config ?? {}) as { readonly countsThemselves?: readonly string[] };
+function countsItself(request: FastifyRequest, counting = countingOf(request)): boolean {
+  if (counting.countsFailures === true) return true;
   return (
-    countsThemselves?.some((name) => request.headers[name] !== undefined) === true && bearerToken(request) === undefined
+    counting.countsThemselves?.some((name) => request.headers[name] !== undefined) === true &&
+    bearerToken(request) === undefined
   );
 }
 
-function isCountedAsApi({ routeOptions: { config } }: FastifyRequest): boolean {
-  return (config as { readonly countsAsApi?: true } | undefined)?.countsAsApi === true;
+/** How a route wants its requests counted. */
+interface Counting {
+  readonly countsThemselves?: readonly string[];
+  readonly countsKeys?: true;
+  readonly countsAsApi?: true;
+  readonly countsFailures?: true;
 }
 
-function isCountedByFailures({ routeOptions: { config } }: FastifyRequest): boolean {
-  return (config as { readonly countsFailures?: true } | undefined)?.countsFailures === true;
+/** Fastify builds `routeOptions` anew whenever it is read. */
+function countingOf({ routeOptions }: FastifyRequest): Counting {
+  return (routeOptions.config ?? {}) as Counting;
+}
+
+function isCountedByFailures(request: FastifyRequest): boolean {
+  return countingOf(request).countsFailures === true;
 }
 
 /**
  * Requests count against the account. A route that revokes all keys counts against the calling key, so that a stolen
  * key cannot use up the owner's limit.
  */
-function countedAs(request: FastifyRequest, caller: Caller): Caller {
-  const { countsKeys } = request.routeOptions.config as { readonly countsKeys?: true };
+function countedAs({ countsKeys }: Counting, caller: Caller): Caller {
   return countsKeys === true ? { ...caller, bucket: `key:${caller.keyId}` } : caller;
 }
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { compiled } from './compiled.ts';
 import { describeIssue } from './describe-issue.ts';
 import { httpErrors } from './errors.ts';
 import type { FieldError, Problem } from './problem.ts';
@@ -8,9 +9,12 @@ type Part = 'body' | 'query' | 'params';
 const mostErrors = 20;
 const longestText = 200;
 
+/** One for every parse. */
+const inOurWords = { error: describeIssue };
+
 export function validate(part: Part, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return part === 'body' ? refuseUnasked(value) : undefined;
-  const result = schema.safeParse(value, { error: describeIssue });
+  const result = compiled(schema).safeParse(value, inOurWords);
   if (result.success) return result.data;
   throw invalid(part, value, result.error.issues);
 }

@@ -5,9 +5,10 @@ import { fromTypeId, newUuid, toTypeId } from './typeid.ts';
 
 it('writes and reads the ids that the reference implementation does', () => {
   fc.assert(
-    fc.property(fc.uuid({ version: 7 }), fc.constantFrom('trf', 'evt', 'req'), (uuid, prefix) => {
+    fc.property(fc.uuid(), fc.constantFrom('trf', 'evt', 'req'), (uuid, prefix) => {
       const id = TypeID.fromUUID(prefix, uuid).toString();
       expect(toTypeId(prefix, uuid)).toBe(id);
+      expect(toTypeId(prefix, uuid.replaceAll('-', ''))).toBe(id);
       expect(fromTypeId(prefix, id)).toBe(uuid.replaceAll('-', ''));
     }),
   );

@@ -10,6 +10,8 @@ const base32Value = new Int8Array(128).fill(-1);
 for (let value = 0; value < 32; value++) base32Value[alphabet.charCodeAt(value)] = value;
 const hexValue = new Uint8Array(128);
 for (let value = 0; value < 16; value++) hexValue[value.toString(16).charCodeAt(0)] = value;
+/** The two characters of every ten bits. */
+const pairs = Array.from({ length: 1024 }, (_, bits) => `${alphabet[bits >> 5]}${alphabet[bits & 31]}`);
 
 // Random bytes are drawn in bulk, because each call to the system's generator is expensive.
 const pool = Buffer.alloc(16 * 256);
@@ -38,20 +40,19 @@ export function newUuid(nowMs: number): string {
 /** Accepts a UUID with or without hyphens. */
 export function toTypeId<Prefix extends string>(prefix: Prefix, uuid: string): `${Prefix}_${string}` {
   const hex = uuid.length === 32 ? uuid : uuid.replaceAll('-', '');
-  // 128 bits are 26 characters of five bits each; the first holds only three.
-  let text = '';
-  let bits = 0;
-  let held = 2;
-  for (let place = 0; place < 32; place++) {
-    bits = (bits << 4) | (hexValue[hex.charCodeAt(place)] ?? 0);
-    held += 4;
-    if (held >= 5) {
-      held -= 5;
-      text += alphabet[bits >> held];
-      bits &= (1 << held) - 1;
-    }
+  // 128 bits are 26 characters of five bits each; the first holds only three. Five hex digits are four characters.
+  let text = pairs[bitsOf(hex, 0, 2)] as string;
+  for (let place = 2; place < 32; place += 5) {
+    const bits = bitsOf(hex, place, place + 5);
+    text += (pairs[bits >> 10] as string) + (pairs[bits & 1023] as string);
   }
   return `${prefix}_${text}`;
+}
+
+function bitsOf(hex: string, from: number, to: number): number {
+  let bits = 0;
+  for (let place = from; place < to; place++) bits = (bits << 4) | (hexValue[hex.charCodeAt(place)] ?? 0);
+  return bits;
 }
 
 /** Returns the UUID as 32 hex digits, or undefined when the text is not an id with this prefix. */

@@ -28,11 +28,11 @@ test('a hash is the same for the same text and purpose only', () => {
 });
 
 test('what is hashed of a request needs the secret too, and is half as long', () => {
-  const hashed = secrets.hash('requests', 'content');
-  expect(hashed).toHaveLength(16);
-  expect(hashed).toEqual(secrets.hash('requests', 'content'));
-  expect(hashed).not.toEqual(secrets.hash('requests', 'content.'));
-  expect(hashed).not.toEqual(createSecrets('b'.repeat(32)).hash('requests', 'content'));
+  const hashed = secrets.digest('content');
+  expect(hashed).toMatch(/^[0-9a-f]{32}$/);
+  expect(hashed).toBe(secrets.digest('content'));
+  expect(hashed).not.toBe(secrets.digest('content.'));
+  expect(hashed).not.toBe(createSecrets('b'.repeat(32)).digest('content'));
 });
 
 describe('one secret that takes the place of another', () => {
@@ -54,6 +54,14 @@ describe('one secret that takes the place of another', () => {
     expect(after.hashes('api-keys', 'x')).toEqual(known);
     expect(after.hash('api-keys', 'x')).toEqual(known[0]);
     expect(() => after.open('messages', older.seal('messages', 'x'))).toThrow();
+  });
+
+  test('knows what requests were hashed to before, and nothing where no secret was replaced', () => {
+    expect(newer.formerDigests).toBeUndefined();
+    for (const earlier of [{ others: ['a'.repeat(32)] }, { former: [hashKeysOf('a'.repeat(32))] }]) {
+      const after = createSecrets('b'.repeat(32), earlier);
+      expect([after.digest('x'), after.formerDigests?.('x')]).toEqual([newer.digest('x'), [older.digest('x')]]);
+    }
   });
 
   test('recognises nothing of a purpose that came after the other was gone, and does not fail over it', () => {

@@ -22,7 +22,7 @@ async function sellFromBalance(parts: SellingParts, request: KeyedRequest): Prom
     const body = await runCall(parts, request);
     return (await chargeBalance(parts.ledger, charge)) ? { status: 200, body } : refuseShort(parts, request);
   }
-  const scope = { accountId: caller.accountId, key, requestHash: fingerprintOf(call.id, input) };
+  const scope = { accountId: caller.accountId, key, requestHash: fingerprintOf(call.id, input).toString('hex') };
   return (await findAnswer(parts, scope)) ?? sellOnce(parts, request, await chargeFor(parts, request), scope);
 }
 
@@ -46,7 +46,7 @@ async function sellOnce(
   parts: SellingParts,
   request: KeyedRequest,
   charge: Charge,
-  { key, requestHash }: { readonly key: string; readonly requestHash: Buffer },
+  { key, requestHash }: { readonly key: string; readonly requestHash: string },
 ): Promise<Sale> {
   const body = await runCall(parts, request);
   const once = parts.once<{ status: 200; body: unknown; replayed?: true }>(

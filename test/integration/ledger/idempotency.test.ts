@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts';
 
 const service = useService();
 
-const hashOf = (content: string) => createHash('sha256').update(content).digest();
+const hashOf = (content: string) => createHash('sha256').update(content).digest('hex');
 
 async function requestOf(key: string, content = 'content') {
   const { handle } = await service.client.register();
@@ -129,7 +129,7 @@ describe('what is kept of a request that came with an Idempotency-Key', () => {
   }
 
   const digestOf = (accountId: bigint, key: string) => keyDigest({ accountId, key, requestHash: hashOf('') });
-  const plainDigest = (...content: unknown[]) => hashOf(JSON.stringify(content)).subarray(0, 16).toString('hex');
+  const plainDigest = (...content: unknown[]) => hashOf(JSON.stringify(content)).slice(0, 32);
   const send = (path: string, body: unknown, account: { readonly key: string }, key: string) =>
     service.client.request('POST', path, { key: account.key, body, headers: { 'idempotency-key': key } });
 

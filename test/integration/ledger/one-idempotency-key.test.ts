@@ -129,8 +129,8 @@ describe('while the first use of a key is not committed yet', () => {
     });
     await used.promise;
     const caller = { accountId: ada, keyId: 'key_x', handle: 'PA-X', tier: 'free' as const, scopes, bucket: 'x' };
-    const { requestHash } = scope(ada, 'k', 'a change of name');
-    const idempotency = { key: 'k', requestHash: Buffer.from(requestHash) };
+    const { key, requestHash } = scope(ada, 'k', 'a change of name');
+    const idempotency = { key, requestHash };
     const second = once({ caller, idempotency }, async (tx) => {
       await tx.query("UPDATE accounts SET name = 'Other' WHERE id = $1", [ada]);
       return { status: 200, body: {} };

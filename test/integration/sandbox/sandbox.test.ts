@@ -165,7 +165,7 @@ describe('funding oneself', () => {
     const request = {
       caller: { accountId: rows[0]?.id },
       body,
-      idempotency: { key: 'late', requestHash: createSecrets(await sandboxSecret(db)).hash('requests', content) },
+      idempotency: { key: 'late', requestHash: createSecrets(await sandboxSecret(db)).digest(content) },
     };
     await expect(impatient.handle(request)).rejects.toMatchObject({
       status: 503,

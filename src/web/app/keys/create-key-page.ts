@@ -119,7 +119,7 @@ async function createOnce(parts: KeyPageParts, visit: Visit, entered: Fields) {
   );
   const { once, name, may, parent, expires } = validate('body', wish, given) as z.output<typeof wish>;
   const actor = ownerActor(visit);
-  const claim = { key: `form ${once}`, requestHash: parts.secrets.hash('forms', `create key ${once}`) };
+  const claim = { key: `form ${once}`, requestHash: parts.secrets.hash('forms', `create key ${once}`).toString('hex') };
   const answer = await parts.once({ caller: actor, idempotency: claim }, async (tx) => {
     const issued: IssuedKey | undefined = await makeKey(tx, parts, {
       actor,
