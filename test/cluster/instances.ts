@@ -87,10 +87,11 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
   const crashes: string[] = [];
   let isWanted = false;
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
+  /** The exit code, or the signal that ended it. */
+  async function end(signal: NodeJS.Signals) {
     isWanted = false;
     running()?.child.kill(signal);
-    await running()?.ended;
+    return running()?.ended;
   }
 
   const instance: Instance = {
@@ -108,9 +109,12 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
         own.ended.then(() => Promise.reject(new Error(`${name} did not start:\n${own.output()}`))),
       ]);
     },
-    kill: () => end('SIGKILL'),
+    async kill() {
+      await end('SIGKILL');
+    },
     async restart(release) {
-      await end('SIGTERM');
+      const code = await end('SIGTERM');
+      if (code !== 0) throw new Error(`${name} ended with ${code} in a roll:\n${running()?.output().slice(-4_000)}`);
       await instance.start(release);
     },
     crashes,
