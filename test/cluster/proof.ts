@@ -103,7 +103,7 @@ export async function findSplits(db: Database, { acknowledged }: Probe): Promise
   const lost = acknowledged.filter(({ machine, number }) => !there.has(`${machine} ${number}`));
   return [
     ...lost.map(({ machine, number }) => `row ${number} of ${machine} was acknowledged and is gone`),
-    ...overlapsOf(acknowledged).map(({ machine }) => `${machine} acknowledged after its successor had`),
+    ...overlapsOf(acknowledged).map(({ machine }) => `${machine} acknowledged beside another primary`),
   ];
 }
 
