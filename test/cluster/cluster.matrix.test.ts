@@ -46,7 +46,8 @@ async function startWorld(): Promise<World> {
     WITHDRAWAL_DAILY_LIMIT_FREE: '0',
   };
   const instances = await startInstances({ folder, env, count: 3 });
-  say('three instances run');
+  await instances.awaitSharedLimits();
+  say('three instances run and share their limits');
   return { postgres, redis, instances, next: makeNextRelease(folder) };
 }
 

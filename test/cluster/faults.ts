@@ -41,7 +41,15 @@ export const faults = {
     await instance.kill();
     return { mend: () => instance.start() };
   },
-  'Redis killed': async ({ redis }) => ({ mend: await redis.killPrimary() }),
+  'Redis killed': async ({ redis, instances }) => {
+    const mend = await redis.killPrimary();
+    return {
+      async mend() {
+        await mend();
+        await instances.awaitSharedLimits();
+      },
+    };
+  },
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

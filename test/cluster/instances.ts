@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createClient } from '../support/client.ts';
 import { begin, freePort } from '../support/process.ts';
 import { until } from '../support/until.ts';
 import { startProgram } from './child.ts';
@@ -30,6 +31,8 @@ export interface Instances {
   /** Of the balancer. */
   readonly url: string;
   readonly all: readonly Instance[];
+  /** Waits until they count the requests of one account together. */
+  awaitSharedLimits(): Promise<void>;
   /** Runs a command of the release to its end. */
   run(args: readonly string[], release: Release): Promise<void>;
 }
@@ -63,12 +66,26 @@ export async function startInstances({ folder, env, count }: InstancesOptions): 
   return {
     url,
     all,
+    async awaitSharedLimits() {
+      await until('shared rate limits', () => shareLimits(url, all));
+    },
     async run(args, release) {
       const command = begin(args, { dataDir, env: shared, ...withProgram(release) });
       const code = await command.ended;
       if (code !== 0) throw new Error(`paywright ${args.join(' ')} ended with ${code}:\n${command.output()}`);
     },
   };
+}
+
+/** Each request of a new account leaves one fewer, whichever instance it is sent to. An instance without Redis counts from the beginning. */
+async function shareLimits(url: string, all: readonly Instance[]): Promise<boolean> {
+  const { key } = await createClient(url).register();
+  const left: number[] = [];
+  for (const instance of all) {
+    const { headers } = await createClient(instance.url).get('/circle/balance', key);
+    left.push(Number(/;r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]));
+  }
+  return left.every((one, index) => one === (left[0] as number) - index);
 }
 
 interface Own {
