@@ -130,6 +130,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   const counts = features.map((one) => `${acknowledged.filter(({ feature }) => feature === one).length} ${one}s`);
   say(`acknowledged: ${counts.join(', ')}`);
   refuseWrong(world, load);
+  for (const [one, times] of load.refused) expect(times, `revoked keys that ${one} refused`).toBeGreaterThan(0);
   await awaitEnd(db);
   say('everything under way has ended');
   expect(await findDifferences(db, acknowledged)).toEqual([]);

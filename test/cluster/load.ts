@@ -23,6 +23,8 @@ export interface Load {
   readonly answered: Answered[];
   /** Every answer that was wrong. The proof wants none. */
   readonly wrong: string[];
+  /** How often each instance refused a key that it had accepted until it was revoked. */
+  readonly refused: ReadonlyMap<string, number>;
   /** Attempts without an answer, or that were told to come again. */
   lost: number;
   stop(): Promise<void>;
@@ -116,10 +118,12 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
   }
 
   let isStopped = false;
+  const refused = new Map(instances.map((one) => [one, 0]));
   const load: Load = {
     acknowledged: [],
     answered: [],
     wrong: [],
+    refused,
     lost: 0,
     async stop() {
       isStopped = true;
@@ -209,10 +213,16 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
     async function revokeKey(): Promise<void> {
       const made = await ask('/account/keys', { key, body: { name: 'of the load', scopes: ['read'] } });
       if (made === undefined) return;
-      await Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
+      const look = () => Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
+      const before = await look();
       if ((await ask(`/account/keys/${made.id}`, { method: 'DELETE', key })) === undefined) return;
-      const answers = await Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
-      if (answers.includes(200)) load.wrong.push(`a revoked key was accepted: ${answers}`);
+      const after = await look();
+      for (const [index, one] of instances.entries()) {
+        const [was, is] = [before[index], after[index]];
+        if (was !== undefined && was !== 200) load.wrong.push(`${one} answered ${was} to a key before it was revoked`);
+        if (is !== undefined && is !== 401) load.wrong.push(`${one} answered ${is} to a revoked key`);
+        if (was === 200 && is === 401) refused.set(one, (refused.get(one) ?? 0) + 1);
+      }
     }
   }
 
@@ -231,14 +241,10 @@ async function fund(client: Client, key: string): Promise<void> {
   if (status !== 200) throw new Error(`no money: ${status} ${JSON.stringify(body)}`);
 }
 
-/** The status, or 0 where nobody answers. */
-async function lookWith(url: string, key: string): Promise<number> {
-  const headers = { authorization: `Bearer ${key}` };
-  const reply = await fetch(`${url}/api/circle/balance`, { headers, signal: AbortSignal.timeout(5_000) }).catch(
-    () => undefined,
-  );
-  await reply?.text();
-  return reply?.status ?? 0;
+/** The status, if the instance answers and does not ask to come again. */
+async function lookWith(url: string, key: string): Promise<number | undefined> {
+  const reply = await attempt(`${url}/api/circle/balance`, { headers: { authorization: `Bearer ${key}` } });
+  return typeof reply === 'string' ? undefined : reply.status;
 }
 
 /**
