@@ -11,7 +11,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { type Fault, type FaultName, faults, roll, type World } from './faults.ts';
 import { makeNextRelease, startInstances } from './instances.ts';
-import { type Load, startLoad, startPulse } from './load.ts';
+import { startLoad, startPulse } from './load.ts';
 import type { Machine } from './machines.ts';
 import { startPostgresCluster } from './postgres-cluster.ts';
 import { type Probe, startProbe } from './probe.ts';
@@ -104,7 +104,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
         lost: load.lost - lost,
       });
       say(`${round + 1} of ${rounds}: ${JSON.stringify(measured.at(-1))}`);
-      refuseWrong(world, load);
+      refuseWrong(world, [...load.wrong, ...pulse.wrong]);
     }
   }
 
@@ -129,7 +129,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   const features = [...new Set(acknowledged.map(({ feature }) => feature))];
   const counts = features.map((one) => `${acknowledged.filter(({ feature }) => feature === one).length} ${one}s`);
   say(`acknowledged: ${counts.join(', ')}`);
-  refuseWrong(world, load);
+  refuseWrong(world, [...load.wrong, ...pulse.wrong]);
   for (const [one, times] of load.refused) expect(times, `revoked keys that ${one} refused`).toBeGreaterThan(0);
   await awaitEnd(db);
   say('everything under way has ended');
@@ -152,7 +152,7 @@ const awaitSuccessor = ({ acknowledged }: Probe, { name }: Machine, since: numbe
   );
 
 /** With what the instances have logged of it. */
-function refuseWrong({ instances }: World, { wrong }: Load): void {
+function refuseWrong({ instances }: World, wrong: readonly string[]): void {
   const some = wrong.slice(0, 5).flatMap((line) => {
     const [requestId = 'none'] = /req_\w+/.exec(line) ?? [];
     return [line, ...instances.all.flatMap((one) => one.logged(requestId))];

@@ -59,13 +59,15 @@ interface Asked {
   /** It needs a shop or a seller, whose stand-in is in one of the instances. */
   readonly needsOther?: boolean;
   readonly onLost?: () => void;
+  /** Between two attempts. */
+  readonly pauseMs?: number;
 }
 
 /** Sends a request with one Idempotency-Key until it is answered. */
 async function askUntilAnswered(
   url: string,
   path: string,
-  { method = 'POST', body, key, onLost }: Asked,
+  { method = 'POST', body, key, onLost, pauseMs = 250 }: Asked,
 ): Promise<Reply & { readonly attempts: number }> {
   const headers = {
     authorization: `Bearer ${key}`,
@@ -79,9 +81,9 @@ async function askUntilAnswered(
     if (typeof reply !== 'string') return { ...reply, attempts };
     last = reply;
     onLost?.();
-    await sleep(250);
+    await sleep(pauseMs);
   }
-  throw new Error(`${method} ${path} was not answered: ${last}`);
+  throw new Error(`${method} ${url}${path} was not answered: ${last}`);
 }
 
 /** An answer, or why there is none yet. */
@@ -255,6 +257,8 @@ export interface Pulse {
   readonly acknowledged: Acknowledged[];
   /** When one was acknowledged, by the URL it was sent to. */
   readonly times: ReadonlyMap<string, readonly number[]>;
+  /** Every answer that was wrong, as of the load. */
+  readonly wrong: readonly string[];
   stop(): Promise<void>;
 }
 
@@ -263,32 +267,30 @@ export async function startPulse(url: string, instances: readonly string[]): Pro
   const [payer, payee] = [await client.register(), await client.register()];
   await fund(client, payer.key);
   const acknowledged: Acknowledged[] = [];
+  const wrong: string[] = [];
   const targets = [url, ...instances];
   const times = new Map<string, number[]>(targets.map((one) => [one, []]));
   let isStopped = false;
-  const running = targets.map(async (instance) => {
+
+  async function pay(target: string): Promise<void> {
+    const asked = { key: payer.key, body: { to: payee.handle, amount: 0.01, currency: 'USDC' }, pauseMs: 100 };
+    const { status, body } = await askUntilAnswered(target, '/agent/transfer', asked);
+    if (status !== 200) throw new Error(`${target} answered a payment with ${status} ${JSON.stringify(body)}`);
+    times.get(target)?.push(performance.now());
+    acknowledged.push({ feature: 'transfer', handle: payer.handle, id: body.transferId, amount: '0.01' });
+  }
+
+  const running = targets.map(async (target) => {
     while (!isStopped) {
-      const headers = {
-        authorization: `Bearer ${payer.key}`,
-        'content-type': 'application/json',
-        'idempotency-key': randomUUID(),
-      };
-      const body = JSON.stringify({ to: payee.handle, amount: 0.01, currency: 'USDC' });
-      for (;;) {
-        const reply = await attempt(`${instance}/api/agent/transfer`, { method: 'POST', headers, body });
-        if (typeof reply !== 'string') {
-          times.get(instance)?.push(performance.now());
-          acknowledged.push({ feature: 'transfer', handle: payer.handle, id: reply.body.transferId, amount: '0.01' });
-          break;
-        }
-        await sleep(100);
-      }
+      await pay(target).catch((error: Error) => wrong.push(error.message));
       await sleep(250);
     }
   });
   return {
     acknowledged,
     times,
+    wrong,
+    /** The last payments are asked for until they are answered: the ledger may have one whose answer was lost. */
     async stop() {
       isStopped = true;
       await Promise.all(running);
