@@ -110,10 +110,11 @@ interface Account {
 export async function startLoad({ url, instances, workers, outside, receiver }: LoadOptions): Promise<Load> {
   const client = createClient(url);
   const accounts: Account[] = [];
+  const funded: Acknowledged[] = [];
   for (let number = 0; number < workers; number++) {
     const { handle, key } = await client.register();
     accounts.push({ handle, key, client });
-    await fund(client, key);
+    funded.push(await fund(client, { handle, key }));
     const events = ['payment.received', 'withdrawal.completed', 'invoice.paid'];
     const { status } = await client.post('/webhooks', { url: receiver, events }, key);
     if (status !== 201) throw new Error(`the webhook was refused: ${status}`);
@@ -122,7 +123,7 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
   let isStopped = false;
   const refused = new Map(instances.map((one) => [one, 0]));
   const load: Load = {
-    acknowledged: [],
+    acknowledged: [...funded],
     answered: [],
     wrong: [],
     refused,
@@ -238,9 +239,11 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
   return load;
 }
 
-async function fund(client: Client, key: string): Promise<void> {
-  const { status, body } = await client.post('/sandbox/fund', { amount: 10_000 }, key);
+async function fund(client: Client, { handle, key }: Pick<Account, 'handle' | 'key'>): Promise<Acknowledged> {
+  const amount = '10000';
+  const { status, body } = await client.post('/sandbox/fund', { amount }, key);
   if (status !== 200) throw new Error(`no money: ${status} ${JSON.stringify(body)}`);
+  return { feature: 'funding', handle, id: body.transferId, amount };
 }
 
 /** The status, if the instance answers and does not ask to come again. */
@@ -265,8 +268,7 @@ export interface Pulse {
 export async function startPulse(url: string, instances: readonly string[]): Promise<Pulse> {
   const client = createClient(url);
   const [payer, payee] = [await client.register(), await client.register()];
-  await fund(client, payer.key);
-  const acknowledged: Acknowledged[] = [];
+  const acknowledged = [await fund(client, payer)];
   const wrong: string[] = [];
   const targets = [url, ...instances];
   const times = new Map<string, number[]>(targets.map((one) => [one, []]));

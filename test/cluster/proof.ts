@@ -1,4 +1,4 @@
-import { createPublicClient, http, parseAbi } from 'viem';
+import { createPublicClient, http, parseAbi, parseUnits } from 'viem';
 import { features } from '../../src/app/features.ts';
 import { type Database, onlyRow } from '../../src/kernel/db/database.ts';
 import { fromTypeId } from '../../src/kernel/ids/typeid.ts';
@@ -10,37 +10,74 @@ import type { Acknowledged } from './load.ts';
 import type { Probe } from './probe.ts';
 import { overlapsOf } from './probe.ts';
 
-/**
- * What an operation leaves behind: the rows of one account. A call whose process was killed before the seller saw the payment is undone, and
- * its caller is told that nothing was paid.
- */
+/** What an operation leaves behind. */
+interface Row {
+  readonly id: string;
+  /** What it was opened with. */
+  readonly amount: bigint;
+  /** What it has taken from the account in the end, in USDC on the home chain. */
+  readonly cost: bigint;
+  /** A call whose process was killed before the seller saw the payment is undone, and its caller is told that nothing was paid. */
+  readonly isUndone: boolean;
+}
+
+/** The rows of one account. */
 const rowsOf: Readonly<Record<string, string>> = {
-  transfer: `SELECT replace(id::text, '-', '') AS id, false AS is_undone FROM ledger.postings WHERE type = 'transfer' AND sender_id = $1`,
-  withdrawal: 'SELECT id, false AS is_undone FROM withdrawals WHERE account_id = $1',
-  swap: 'SELECT id, false AS is_undone FROM swaps WHERE account_id = $1',
-  bridge: 'SELECT id, false AS is_undone FROM bridges WHERE account_id = $1',
-  order: 'SELECT id, false AS is_undone FROM orders WHERE account_id = $1',
-  call: `SELECT id, status = 'returned' AS is_undone FROM purchases WHERE account_id = $1`,
+  transfer: `SELECT replace(id::text, '-', '') AS id, amount, amount AS cost, false AS is_undone
+    FROM ledger.postings WHERE type = 'transfer' AND sender_id = $1`,
+  funding: `SELECT replace(id::text, '-', '') AS id, amount, -amount AS cost, false AS is_undone
+    FROM ledger.postings WHERE type = 'deposit' AND recipient_id = $1`,
+  withdrawal: `SELECT id, gross AS amount, CASE WHEN status = 'complete' THEN gross ELSE 0 END AS cost, false AS is_undone
+    FROM withdrawals WHERE account_id = $1`,
+  swap: `SELECT id, amount, false AS is_undone,
+      CASE WHEN status = 'completed' THEN amount - unspent WHEN gas_due THEN gas_fee ELSE 0 END AS cost
+    FROM swaps WHERE account_id = $1`,
+  bridge: `SELECT id, amount + gas_fee AS amount, false AS is_undone,
+      CASE WHEN status = 'completed' THEN amount + gas_fee ELSE 0 END AS cost
+    FROM bridges WHERE account_id = $1`,
+  order: `SELECT id, amount, CASE WHEN status = 'completed' THEN charged + charged_fee ELSE 0 END AS cost, false AS is_undone
+    FROM orders WHERE account_id = $1`,
+  call: `SELECT id, amount + fee AS amount, status = 'returned' AS is_undone,
+      CASE WHEN status = 'paid' THEN amount ELSE 0 END + fee
+        - coalesce((SELECT sum(atomic) FROM purchase_fees_returned WHERE purchase_id = purchases.id), 0) AS cost
+    FROM purchases WHERE account_id = $1`,
 };
 
-/** Nothing that was acknowledged is missing, and nothing is there that was not asked for. Returns what is wrong. */
+/** They may cost less than was allowed. */
+const areAllowed: ReadonlySet<string> = new Set(['order', 'call']);
+
+/** Nothing that was acknowledged is missing or has another amount, and nothing is there that was not asked for. Returns what is wrong. */
 export async function findDifferences(db: Database, acknowledged: readonly Acknowledged[]): Promise<readonly string[]> {
   const wrong: string[] = [];
   for (const handle of new Set(acknowledged.map((one) => one.handle))) {
     const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
     for (const [feature, sql] of Object.entries(rowsOf)) {
       const told = acknowledged.filter((one) => one.handle === handle && one.feature === feature);
-      const ids = told.map(({ id }) => (id.startsWith('trf_') ? fromTypeId('trf', id) : id));
-      const found = (await db.query<{ id: string; isUndone: boolean }>(sql, [rows[0]?.id])).rows;
-      const [asked, there] = [new Set(ids), new Set(found.map(({ id }) => id))];
-      if (asked.size !== ids.length) wrong.push(`${handle}: ${feature} was acknowledged twice under one id`);
-      for (const id of asked) if (!there.has(id as string)) wrong.push(`${handle}: ${feature} ${id} is missing`);
-      for (const { id, isUndone } of found)
-        if (!isUndone && !asked.has(id)) wrong.push(`${handle}: nobody was told of ${feature} ${id}`);
+      const there = (await db.query<Row>(sql, [rows[0]?.id])).rows;
+      wrong.push(...compare(told, there).map((what) => `${handle}: ${feature} ${what}`));
     }
   }
   return wrong;
 }
+
+/** Of one account and feature. */
+export function compare(told: readonly Acknowledged[], rows: readonly Row[]): readonly string[] {
+  const asked = new Map(told.map((one) => [rowIdOf(one.id), one]));
+  const there = new Map(rows.map((row) => [row.id, row]));
+  const wrong = asked.size === told.length ? [] : ['was acknowledged twice under one id'];
+  for (const [id, { feature, amount }] of asked) {
+    const row = there.get(id);
+    const atomic = parseUnits(amount, 6);
+    if (row === undefined) wrong.push(`${id} is missing`);
+    else if (areAllowed.has(feature) ? row.amount > atomic : row.amount !== atomic)
+      wrong.push(`${id} is about ${row.amount}, and ${atomic} was asked for`);
+  }
+  for (const { id, isUndone } of rows) if (!isUndone && !asked.has(id)) wrong.push(`${id} was told to nobody`);
+  return wrong;
+}
+
+/** Postings are rows under their UUID. */
+const rowIdOf = (id: string) => fromTypeId('trf', id) ?? id;
 
 /** Everything under way comes to its end. */
 export async function awaitEnd(db: Database): Promise<void> {
