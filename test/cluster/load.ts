@@ -6,6 +6,8 @@ import { type Client, createClient } from '../support/client.ts';
 export interface Acknowledged {
   readonly feature: string;
   readonly handle: string;
+  /** The account that a transfer pays. */
+  readonly to?: string;
   readonly id: string;
   /** In the currency's own text. */
   readonly amount: string;
@@ -145,7 +147,8 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
   /** What an account does in turn. Transfers stand for the most of it. */
   function jobsOf({ handle, key }: Account, payee: Account): readonly (() => Promise<void>)[] {
     const keep = (feature: string, id: string | undefined, amount: string) => {
-      if (id !== undefined) load.acknowledged.push({ feature, handle, id, amount });
+      if (id === undefined) return;
+      load.acknowledged.push({ feature, handle, id, amount, ...(feature === 'transfer' && { to: payee.handle }) });
     };
     const act =
       (feature: string, path: string, body: object, idOf: (answer: Reply['body']) => string, amount: string) =>
@@ -279,7 +282,8 @@ export async function startPulse(url: string, instances: readonly string[]): Pro
     const { status, body } = await askUntilAnswered(target, '/agent/transfer', asked);
     if (status !== 200) throw new Error(`${target} answered a payment with ${status} ${JSON.stringify(body)}`);
     times.get(target)?.push(performance.now());
-    acknowledged.push({ feature: 'transfer', handle: payer.handle, id: body.transferId, amount: '0.01' });
+    const [handle, to] = [payer.handle, payee.handle];
+    acknowledged.push({ feature: 'transfer', handle, to, id: body.transferId, amount: '0.01' });
   }
 
   const running = targets.map(async (target) => {

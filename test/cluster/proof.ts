@@ -3,6 +3,7 @@ import { features } from '../../src/app/features.ts';
 import { type Database, onlyRow } from '../../src/kernel/db/database.ts';
 import { fromTypeId } from '../../src/kernel/ids/typeid.ts';
 import { listOpenSagas } from '../../src/kernel/sagas/list-sagas.ts';
+import { userAccount } from '../../src/ledger/account-id.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { createClient } from '../support/client.ts';
 import { until } from '../support/until.ts';
@@ -43,19 +44,30 @@ const rowsOf: Readonly<Record<string, string>> = {
     FROM purchases WHERE account_id = $1`,
 };
 
+const receivedBy = `SELECT coalesce(sum(amount - fee), 0) AS sum FROM ledger.postings WHERE type = 'transfer' AND recipient_id = $1`;
+const balanceOf = 'SELECT coalesce(sum(balance), 0) AS sum FROM ledger.accounts WHERE id = $1';
+
 /** They may cost less than was allowed. */
 const areAllowed: ReadonlySet<string> = new Set(['order', 'call']);
 
 /** Nothing that was acknowledged is missing or has another amount, and nothing is there that was not asked for. Returns what is wrong. */
 export async function findDifferences(db: Database, acknowledged: readonly Acknowledged[]): Promise<readonly string[]> {
   const wrong: string[] = [];
-  for (const handle of new Set(acknowledged.map((one) => one.handle))) {
-    const { rows } = await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle]);
+  for (const handle of new Set(acknowledged.flatMap(({ handle: own, to = own }) => [own, to]))) {
+    const [account] = (await db.query<{ id: bigint }>('SELECT id FROM accounts WHERE handle = $1', [handle])).rows;
+    if (account === undefined) {
+      wrong.push(`${handle} is missing`);
+      continue;
+    }
+    let expected = onlyRow(await db.query<{ sum: bigint }>(receivedBy, [account.id])).sum;
     for (const [feature, sql] of Object.entries(rowsOf)) {
       const told = acknowledged.filter((one) => one.handle === handle && one.feature === feature);
-      const there = (await db.query<Row>(sql, [rows[0]?.id])).rows;
+      const there = (await db.query<Row>(sql, [account.id])).rows;
       wrong.push(...compare(told, there).map((what) => `${handle}: ${feature} ${what}`));
+      for (const { cost } of there) expected -= cost;
     }
+    const { sum: balance } = onlyRow(await db.query<{ sum: bigint }>(balanceOf, [userAccount(account.id, 'USDC')]));
+    if (balance !== expected) wrong.push(`${handle} has ${balance}, and ${expected} by what it did and received`);
   }
   return wrong;
 }
