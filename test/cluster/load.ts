@@ -25,6 +25,8 @@ export interface Load {
   readonly answered: Answered[];
   /** Every answer that was wrong. The proof wants none. */
   readonly wrong: string[];
+  /** The accounts that are told of each payment they receive. */
+  readonly subscribers: ReadonlySet<string>;
   /** How often each instance refused a key that it had accepted until it was revoked. */
   readonly refused: ReadonlyMap<string, number>;
   /** Attempts without an answer, or that were told to come again. */
@@ -128,6 +130,7 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
     acknowledged: [...funded],
     answered: [],
     wrong: [],
+    subscribers: new Set(accounts.map(({ handle }) => handle)),
     refused,
     lost: 0,
     async stop() {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { overlapsOf } from './probe.ts';
-import { compare } from './proof.ts';
+import { compare, untoldOf } from './proof.ts';
 
 const write = (machine: string, timeline: number, begunAt: number) => ({
   machine,
@@ -45,4 +45,18 @@ test('funding that was acknowledged is found by the id of its posting', () => {
   const [missing] = compare([funding], []);
   expect(missing).toMatch(/^[0-9a-f]{32} is missing$/);
   expect(compare([funding], [row(missing?.slice(0, 32) ?? '', 10_000_000n)])).toEqual([]);
+});
+
+test('each payment to a subscriber has arrived at the receiver', () => {
+  const paid = { ...acknowledged('transfer', 'trf_1', '0.25'), to: 'PA-2' };
+  const event = (type: string) => ({
+    eventId: 'evt_1',
+    body: JSON.stringify({ id: 'evt_1', type, data: { transferId: 'trf_1', recipient: { handle: 'PA-2' } } }),
+  });
+  const look = (arrived: readonly ReturnType<typeof event>[], subscriber = 'PA-2') =>
+    untoldOf({ arrived, acknowledged: [paid], subscribers: new Set([subscriber]) });
+  expect(look([event('payment.received')])).toEqual([]);
+  expect(look([])).toEqual(['PA-2 was never told that it received trf_1']);
+  expect(look([event('payment.sent')])).toHaveLength(1);
+  expect(look([], 'PA-3')).toEqual([]);
 });

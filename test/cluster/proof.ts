@@ -156,12 +156,28 @@ export async function findSplits(db: Database, { acknowledged }: Probe): Promise
   ];
 }
 
-/** Every payment that was received was told to the webhook of its recipient, whichever instance was free. */
-export async function findUntold(
-  db: Database,
-  arrived: readonly { readonly eventId: string }[],
-): Promise<readonly string[]> {
-  const told = new Set(arrived.map(({ eventId }) => eventId));
+interface Told {
+  /** What came to the receiver of all webhooks. */
+  readonly arrived: readonly { readonly eventId: string; readonly body: string }[];
+  readonly acknowledged: readonly Acknowledged[];
+  readonly subscribers: ReadonlySet<string>;
+}
+
+/** Acknowledged payments whose recipients subscribed to `payment.received`, and that the receiver never saw. */
+export function untoldOf({ arrived, acknowledged, subscribers }: Told): readonly string[] {
+  const events = arrived.map(({ body }) => JSON.parse(body));
+  const told = new Set(
+    events
+      .filter(({ type }) => type === 'payment.received')
+      .map(({ data }) => `${data.recipient.handle} ${data.transferId}`),
+  );
+  return acknowledged
+    .filter(({ to, id }) => to !== undefined && subscribers.has(to) && !told.has(`${to} ${id}`))
+    .map(({ to, id }) => `${to} was never told that it received ${id}`);
+}
+
+/** Every payment that was received, and every other event, was told to the webhook of its account, whichever instance was free. */
+export async function findUntold(db: Database, { arrived, ...asked }: Told): Promise<readonly string[]> {
   const open = "SELECT count(*) FROM webhook_deliveries WHERE status = 'pending'";
   await until(
     'the last delivery',
@@ -173,8 +189,11 @@ export async function findUntold(
   const { rows } = await db.query<{ eventId: string; status: string }>(
     'SELECT event_id, status FROM webhook_deliveries',
   );
-  return rows.flatMap(({ eventId, status }) => {
+  // Only now has everything arrived.
+  const told = new Set(arrived.map(({ eventId }) => eventId));
+  const undelivered = rows.flatMap(({ eventId, status }) => {
     if (status !== 'delivered') return [`a delivery of ${eventId} is ${status}`];
     return told.has(eventId) ? [] : [`${eventId} was never told`];
   });
+  return [...undelivered, ...untoldOf({ arrived, ...asked })];
 }
