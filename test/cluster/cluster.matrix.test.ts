@@ -15,7 +15,7 @@ import { startLoad, startPulse } from './load.ts';
 import type { Machine } from './machines.ts';
 import { startPostgresCluster } from './postgres-cluster.ts';
 import { type Probe, startProbe } from './probe.ts';
-import { awaitEnd, findDifferences, findProblems, findSplits, findUntold } from './proof.ts';
+import { awaitEnd, findDifferences, findFailures, findProblems, findSplits, findUntold } from './proof.ts';
 import { startRedisCluster } from './redis-cluster.ts';
 import { printRounds, type Round } from './report.ts';
 
@@ -134,6 +134,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   await awaitEnd(db);
   say('everything under way has ended');
   expect(await findDifferences(db, acknowledged)).toEqual([]);
+  expect(await findFailures(db)).toEqual([]);
   expect(await findSplits(db, probe)).toEqual([]);
   expect(new Set(probe.acknowledged.map(({ timeline }) => timeline)).size, 'primaries').toBeGreaterThan(3 * rounds);
   expect(await findProblems(db, { url: instances.url, outside, acknowledged })).toEqual([]);

@@ -117,7 +117,8 @@ export async function findProblems(
   const account = await client.register();
   await until('reserves without a difference', async () => {
     const { body } = await client.get('/reserves', account.key);
-    return body.reserves?.every(({ difference }: { readonly difference: string }) => difference === '0');
+    const rows: readonly { readonly difference: string }[] = body.reserves ?? [];
+    return rows.length > 0 && rows.every(({ difference }) => difference === '0');
   }).catch((error: Error) => wrong.push(error.message));
 
   // What the chain has paid out is what was acknowledged and not returned.
@@ -130,6 +131,30 @@ export async function findProblems(
   if (sent !== arrived) wrong.push(`withdrawals have sent ${sent}, and ${arrived} arrived`);
   const count = acknowledged.filter(({ feature }) => feature === 'withdrawal').length;
   if (count > 0 && arrived === 0n) wrong.push('no withdrawal arrived');
+  return wrong;
+}
+
+/** The state in which an operation has done what it was asked for. */
+const doneIn = {
+  withdrawals: 'complete',
+  swaps: 'completed',
+  bridges: 'completed',
+  orders: 'completed',
+  purchases: 'paid',
+};
+
+/** A machine that is lost may let an operation fail, and returns its money. More of them are done than are not. */
+export async function findFailures(db: Database): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  for (const [table, done] of Object.entries(doneIn)) {
+    const { rows } = await db.query<{ status: string; count: bigint }>(
+      `SELECT status, count(*) FROM ${table} GROUP BY status`,
+    );
+    const all = rows.reduce((sum, { count }) => sum + count, 0n);
+    const finished = rows.find(({ status }) => status === done)?.count ?? 0n;
+    const ends = rows.map(({ status, count }) => `${count} ${status}`).join(', ');
+    if (2n * finished <= all) wrong.push(`of ${all} ${table} most should be ${done}: ${ends}`);
+  }
   return wrong;
 }
 
