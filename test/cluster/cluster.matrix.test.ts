@@ -110,14 +110,14 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
 
   // A roll loses nothing that one retry would not save.
   const before = load.answered.length;
-  await roll(world);
+  const endings = await roll(world);
   await awaitAll(performance.now());
   // The stand-ins of chains, shops and sellers end with an instance, and need a while to begin in another one.
   const rolled = load.answered
     .slice(before)
     .filter(({ path }) => /transfer$|invoices|keys/.test(path) && !path.includes('chain'));
   say(
-    `rolled: ${rolled.length} answers, ${rolled.filter(({ attempts }) => attempts > 1).length} of them at the second attempt`,
+    `rolled: ${rolled.length} answers, ${rolled.filter(({ attempts }) => attempts > 1).length} of them at the second attempt, and the instances ended with ${endings.join(', ')}`,
   );
   expect(rolled.length).toBeGreaterThan(0);
   expect(Math.max(...rolled.map(({ attempts }) => attempts))).toBeLessThanOrEqual(2);
@@ -140,6 +140,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   expect(await findProblems(db, { url: instances.url, outside, acknowledged })).toEqual([]);
   const { subscribers } = load;
   expect(await findUntold(db, { arrived: receiver.arrived, acknowledged, subscribers })).toEqual([]);
+  expect(endings, 'how the instances of the roll ended').toEqual(endings.map(() => 0));
   if (!isMeasured) return;
   printRounds(measured, acknowledged.length);
   for (const { fault, backMs, silentMs } of measured) expect(backMs ?? silentMs, fault).toBeLessThan(5_000);

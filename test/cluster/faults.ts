@@ -1,4 +1,4 @@
-import type { Instance, Instances, Release } from './instances.ts';
+import type { Ending, Instance, Instances, Release } from './instances.ts';
 import type { Machine } from './machines.ts';
 import type { PostgresCluster } from './postgres-cluster.ts';
 import type { RedisCluster } from './redis-cluster.ts';
@@ -54,8 +54,10 @@ export const faults = {
 
 export type FaultName = keyof typeof faults;
 
-/** A migration is applied, then each instance gives way to one of the next release. */
-export async function roll({ instances, next }: World): Promise<void> {
+/** A migration is applied, then each instance gives way to one of the next release. Answers how each of them ended. */
+export async function roll({ instances, next }: World): Promise<readonly Ending[]> {
   await instances.run(['migrate'], next);
-  for (const instance of instances.all) await instance.restart(next);
+  const endings: Ending[] = [];
+  for (const instance of instances.all) endings.push(await instance.restart(next));
+  return endings;
 }

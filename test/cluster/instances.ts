@@ -14,13 +14,15 @@ export interface Instance {
   readonly url: string;
   kill(): Promise<void>;
   start(release?: Release): Promise<void>;
-  /** Ends it as a roll does, and starts another one in its place. */
-  restart(release: Release): Promise<void>;
+  /** Ends it as a roll does, and starts another one in its place. Says how it ended: the exit code, or the signal. */
+  restart(release: Release): Promise<Ending>;
   /** How it has ended although nobody ended it. */
   readonly crashes: readonly string[];
   /** What it has logged of a request. */
   logged(requestId: string): readonly string[];
 }
+
+export type Ending = Awaited<ReturnType<typeof begin>['ended']>;
 
 /** A folder with a release of Paywright, and what it is started with. */
 export interface Release {
@@ -104,11 +106,10 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
   const crashes: string[] = [];
   let isWanted = false;
 
-  /** The exit code, or the signal that ended it. */
-  async function end(signal: NodeJS.Signals) {
+  async function end(signal: NodeJS.Signals): Promise<Ending> {
     isWanted = false;
     running()?.child.kill(signal);
-    return running()?.ended;
+    return (await running()?.ended) ?? null;
   }
 
   const instance: Instance = {
@@ -130,9 +131,9 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
       await end('SIGKILL');
     },
     async restart(release) {
-      const code = await end('SIGTERM');
-      if (code !== 0) throw new Error(`${name} ended with ${code} in a roll:\n${running()?.output().slice(-4_000)}`);
+      const ending = await end('SIGTERM');
       await instance.start(release);
+      return ending;
     },
     crashes,
     logged: (requestId) =>
