@@ -11,11 +11,11 @@ import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { type Fault, type FaultName, faults, roll, type World } from './faults.ts';
 import { makeNextRelease, startInstances } from './instances.ts';
-import { type Load, startLoad, startPulse } from './load.ts';
+import { startLoad, startPulse } from './load.ts';
 import type { Machine } from './machines.ts';
 import { startPostgresCluster } from './postgres-cluster.ts';
 import { type Probe, startProbe } from './probe.ts';
-import { awaitEnd, findDifferences, findProblems, findSplits, findUntold } from './proof.ts';
+import { awaitEnd, findDifferences, findFailures, findProblems, findSplits, findUntold } from './proof.ts';
 import { startRedisCluster } from './redis-cluster.ts';
 import { printRounds, type Round } from './report.ts';
 
@@ -46,7 +46,8 @@ async function startWorld(): Promise<World> {
     WITHDRAWAL_DAILY_LIMIT_FREE: '0',
   };
   const instances = await startInstances({ folder, env, count: 3 });
-  say('three instances run');
+  await instances.awaitSharedLimits();
+  say('three instances run and share their limits');
   return { postgres, redis, instances, next: makeNextRelease(folder) };
 }
 
@@ -103,20 +104,20 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
         lost: load.lost - lost,
       });
       say(`${round + 1} of ${rounds}: ${JSON.stringify(measured.at(-1))}`);
-      refuseWrong(world, load);
+      refuseWrong(world, [...load.wrong, ...pulse.wrong]);
     }
   }
 
   // A roll loses nothing that one retry would not save.
   const before = load.answered.length;
-  await roll(world);
+  const endings = await roll(world);
   await awaitAll(performance.now());
   // The stand-ins of chains, shops and sellers end with an instance, and need a while to begin in another one.
   const rolled = load.answered
     .slice(before)
     .filter(({ path }) => /transfer$|invoices|keys/.test(path) && !path.includes('chain'));
   say(
-    `rolled: ${rolled.length} answers, ${rolled.filter(({ attempts }) => attempts > 1).length} of them at the second attempt`,
+    `rolled: ${rolled.length} answers, ${rolled.filter(({ attempts }) => attempts > 1).length} of them at the second attempt, and the instances ended with ${endings.join(', ')}`,
   );
   expect(rolled.length).toBeGreaterThan(0);
   expect(Math.max(...rolled.map(({ attempts }) => attempts))).toBeLessThanOrEqual(2);
@@ -128,14 +129,18 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
   const features = [...new Set(acknowledged.map(({ feature }) => feature))];
   const counts = features.map((one) => `${acknowledged.filter(({ feature }) => feature === one).length} ${one}s`);
   say(`acknowledged: ${counts.join(', ')}`);
-  refuseWrong(world, load);
+  refuseWrong(world, [...load.wrong, ...pulse.wrong]);
+  for (const [one, times] of load.refused) expect(times, `revoked keys that ${one} refused`).toBeGreaterThan(0);
   await awaitEnd(db);
   say('everything under way has ended');
   expect(await findDifferences(db, acknowledged)).toEqual([]);
+  expect(await findFailures(db)).toEqual([]);
   expect(await findSplits(db, probe)).toEqual([]);
   expect(new Set(probe.acknowledged.map(({ timeline }) => timeline)).size, 'primaries').toBeGreaterThan(3 * rounds);
   expect(await findProblems(db, { url: instances.url, outside, acknowledged })).toEqual([]);
-  expect(await findUntold(db, receiver.arrived)).toEqual([]);
+  const { subscribers } = load;
+  expect(await findUntold(db, { arrived: receiver.arrived, acknowledged, subscribers })).toEqual([]);
+  expect(endings, 'how the instances of the roll ended').toEqual(endings.map(() => 0));
   if (!isMeasured) return;
   printRounds(measured, acknowledged.length);
   for (const { fault, backMs, silentMs } of measured) expect(backMs ?? silentMs, fault).toBeLessThan(5_000);
@@ -150,7 +155,7 @@ const awaitSuccessor = ({ acknowledged }: Probe, { name }: Machine, since: numbe
   );
 
 /** With what the instances have logged of it. */
-function refuseWrong({ instances }: World, { wrong }: Load): void {
+function refuseWrong({ instances }: World, wrong: readonly string[]): void {
   const some = wrong.slice(0, 5).flatMap((line) => {
     const [requestId = 'none'] = /req_\w+/.exec(line) ?? [];
     return [line, ...instances.all.flatMap((one) => one.logged(requestId))];

@@ -1,4 +1,4 @@
-import type { Instance, Instances, Release } from './instances.ts';
+import type { Ending, Instance, Instances, Release } from './instances.ts';
 import type { Machine } from './machines.ts';
 import type { PostgresCluster } from './postgres-cluster.ts';
 import type { RedisCluster } from './redis-cluster.ts';
@@ -41,13 +41,23 @@ export const faults = {
     await instance.kill();
     return { mend: () => instance.start() };
   },
-  'Redis killed': async ({ redis }) => ({ mend: await redis.killPrimary() }),
+  'Redis killed': async ({ redis, instances }) => {
+    const mend = await redis.killPrimary();
+    return {
+      async mend() {
+        await mend();
+        await instances.awaitSharedLimits();
+      },
+    };
+  },
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;
 
-/** A migration is applied, then each instance gives way to one of the next release. */
-export async function roll({ instances, next }: World): Promise<void> {
+/** A migration is applied, then each instance gives way to one of the next release. Answers how each of them ended. */
+export async function roll({ instances, next }: World): Promise<readonly Ending[]> {
   await instances.run(['migrate'], next);
-  for (const instance of instances.all) await instance.restart(next);
+  const endings: Ending[] = [];
+  for (const instance of instances.all) endings.push(await instance.restart(next));
+  return endings;
 }

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createClient } from '../support/client.ts';
 import { begin, freePort } from '../support/process.ts';
 import { until } from '../support/until.ts';
 import { startProgram } from './child.ts';
@@ -13,13 +14,15 @@ export interface Instance {
   readonly url: string;
   kill(): Promise<void>;
   start(release?: Release): Promise<void>;
-  /** Ends it as a roll does, and starts another one in its place. */
-  restart(release: Release): Promise<void>;
+  /** Ends it as a roll does, and starts another one in its place. Says how it ended: the exit code, or the signal. */
+  restart(release: Release): Promise<Ending>;
   /** How it has ended although nobody ended it. */
   readonly crashes: readonly string[];
   /** What it has logged of a request. */
   logged(requestId: string): readonly string[];
 }
+
+export type Ending = Awaited<ReturnType<typeof begin>['ended']>;
 
 /** A folder with a release of Paywright, and what it is started with. */
 export interface Release {
@@ -30,6 +33,8 @@ export interface Instances {
   /** Of the balancer. */
   readonly url: string;
   readonly all: readonly Instance[];
+  /** Waits until they count the requests of one account together. */
+  awaitSharedLimits(): Promise<void>;
   /** Runs a command of the release to its end. */
   run(args: readonly string[], release: Release): Promise<void>;
 }
@@ -63,12 +68,26 @@ export async function startInstances({ folder, env, count }: InstancesOptions): 
   return {
     url,
     all,
+    async awaitSharedLimits() {
+      await until('shared rate limits', () => shareLimits(url, all));
+    },
     async run(args, release) {
       const command = begin(args, { dataDir, env: shared, ...withProgram(release) });
       const code = await command.ended;
       if (code !== 0) throw new Error(`paywright ${args.join(' ')} ended with ${code}:\n${command.output()}`);
     },
   };
+}
+
+/** Each request of a new account leaves one fewer, whichever instance it is sent to. An instance without Redis counts from the beginning. */
+async function shareLimits(url: string, all: readonly Instance[]): Promise<boolean> {
+  const { key } = await createClient(url).register();
+  const left: number[] = [];
+  for (const instance of all) {
+    const { headers } = await createClient(instance.url).get('/circle/balance', key);
+    left.push(Number(/;r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]));
+  }
+  return left.every((one, index) => one === (left[0] as number) - index);
 }
 
 interface Own {
@@ -87,10 +106,10 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
   const crashes: string[] = [];
   let isWanted = false;
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
+  async function end(signal: NodeJS.Signals): Promise<Ending> {
     isWanted = false;
     running()?.child.kill(signal);
-    await running()?.ended;
+    return (await running()?.ended) ?? null;
   }
 
   const instance: Instance = {
@@ -108,10 +127,13 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
         own.ended.then(() => Promise.reject(new Error(`${name} did not start:\n${own.output()}`))),
       ]);
     },
-    kill: () => end('SIGKILL'),
+    async kill() {
+      await end('SIGKILL');
+    },
     async restart(release) {
-      await end('SIGTERM');
+      const ending = await end('SIGTERM');
       await instance.start(release);
+      return ending;
     },
     crashes,
     logged: (requestId) =>

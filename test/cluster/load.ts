@@ -6,6 +6,8 @@ import { type Client, createClient } from '../support/client.ts';
 export interface Acknowledged {
   readonly feature: string;
   readonly handle: string;
+  /** The account that a transfer pays. */
+  readonly to?: string;
   readonly id: string;
   /** In the currency's own text. */
   readonly amount: string;
@@ -23,6 +25,10 @@ export interface Load {
   readonly answered: Answered[];
   /** Every answer that was wrong. The proof wants none. */
   readonly wrong: string[];
+  /** The accounts that are told of each payment they receive. */
+  readonly subscribers: ReadonlySet<string>;
+  /** How often each instance refused a key that it had accepted until it was revoked. */
+  readonly refused: ReadonlyMap<string, number>;
   /** Attempts without an answer, or that were told to come again. */
   lost: number;
   stop(): Promise<void>;
@@ -57,13 +63,15 @@ interface Asked {
   /** It needs a shop or a seller, whose stand-in is in one of the instances. */
   readonly needsOther?: boolean;
   readonly onLost?: () => void;
+  /** Between two attempts. */
+  readonly pauseMs?: number;
 }
 
 /** Sends a request with one Idempotency-Key until it is answered. */
 async function askUntilAnswered(
   url: string,
   path: string,
-  { method = 'POST', body, key, onLost }: Asked,
+  { method = 'POST', body, key, onLost, pauseMs = 250 }: Asked,
 ): Promise<Reply & { readonly attempts: number }> {
   const headers = {
     authorization: `Bearer ${key}`,
@@ -77,9 +85,9 @@ async function askUntilAnswered(
     if (typeof reply !== 'string') return { ...reply, attempts };
     last = reply;
     onLost?.();
-    await sleep(250);
+    await sleep(pauseMs);
   }
-  throw new Error(`${method} ${path} was not answered: ${last}`);
+  throw new Error(`${method} ${url}${path} was not answered: ${last}`);
 }
 
 /** An answer, or why there is none yet. */
@@ -106,20 +114,24 @@ interface Account {
 export async function startLoad({ url, instances, workers, outside, receiver }: LoadOptions): Promise<Load> {
   const client = createClient(url);
   const accounts: Account[] = [];
+  const funded: Acknowledged[] = [];
   for (let number = 0; number < workers; number++) {
     const { handle, key } = await client.register();
     accounts.push({ handle, key, client });
-    await fund(client, key);
+    funded.push(await fund(client, { handle, key }));
     const events = ['payment.received', 'withdrawal.completed', 'invoice.paid'];
     const { status } = await client.post('/webhooks', { url: receiver, events }, key);
     if (status !== 201) throw new Error(`the webhook was refused: ${status}`);
   }
 
   let isStopped = false;
+  const refused = new Map(instances.map((one) => [one, 0]));
   const load: Load = {
-    acknowledged: [],
+    acknowledged: [...funded],
     answered: [],
     wrong: [],
+    subscribers: new Set(accounts.map(({ handle }) => handle)),
+    refused,
     lost: 0,
     async stop() {
       isStopped = true;
@@ -138,7 +150,8 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
   /** What an account does in turn. Transfers stand for the most of it. */
   function jobsOf({ handle, key }: Account, payee: Account): readonly (() => Promise<void>)[] {
     const keep = (feature: string, id: string | undefined, amount: string) => {
-      if (id !== undefined) load.acknowledged.push({ feature, handle, id, amount });
+      if (id === undefined) return;
+      load.acknowledged.push({ feature, handle, id, amount, ...(feature === 'transfer' && { to: payee.handle }) });
     };
     const act =
       (feature: string, path: string, body: object, idOf: (answer: Reply['body']) => string, amount: string) =>
@@ -209,10 +222,16 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
     async function revokeKey(): Promise<void> {
       const made = await ask('/account/keys', { key, body: { name: 'of the load', scopes: ['read'] } });
       if (made === undefined) return;
-      await Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
+      const look = () => Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
+      const before = await look();
       if ((await ask(`/account/keys/${made.id}`, { method: 'DELETE', key })) === undefined) return;
-      const answers = await Promise.all(instances.map((one) => lookWith(one, made.apiKey)));
-      if (answers.includes(200)) load.wrong.push(`a revoked key was accepted: ${answers}`);
+      const after = await look();
+      for (const [index, one] of instances.entries()) {
+        const [was, is] = [before[index], after[index]];
+        if (was !== undefined && was !== 200) load.wrong.push(`${one} answered ${was} to a key before it was revoked`);
+        if (is !== undefined && is !== 401) load.wrong.push(`${one} answered ${is} to a revoked key`);
+        if (was === 200 && is === 401) refused.set(one, (refused.get(one) ?? 0) + 1);
+      }
     }
   }
 
@@ -226,19 +245,17 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
   return load;
 }
 
-async function fund(client: Client, key: string): Promise<void> {
-  const { status, body } = await client.post('/sandbox/fund', { amount: 10_000 }, key);
+async function fund(client: Client, { handle, key }: Pick<Account, 'handle' | 'key'>): Promise<Acknowledged> {
+  const amount = '10000';
+  const { status, body } = await client.post('/sandbox/fund', { amount }, key);
   if (status !== 200) throw new Error(`no money: ${status} ${JSON.stringify(body)}`);
+  return { feature: 'funding', handle, id: body.transferId, amount };
 }
 
-/** The status, or 0 where nobody answers. */
-async function lookWith(url: string, key: string): Promise<number> {
-  const headers = { authorization: `Bearer ${key}` };
-  const reply = await fetch(`${url}/api/circle/balance`, { headers, signal: AbortSignal.timeout(5_000) }).catch(
-    () => undefined,
-  );
-  await reply?.text();
-  return reply?.status ?? 0;
+/** The status, if the instance answers and does not ask to come again. */
+async function lookWith(url: string, key: string): Promise<number | undefined> {
+  const reply = await attempt(`${url}/api/circle/balance`, { headers: { authorization: `Bearer ${key}` } });
+  return typeof reply === 'string' ? undefined : reply.status;
 }
 
 /**
@@ -249,40 +266,40 @@ export interface Pulse {
   readonly acknowledged: Acknowledged[];
   /** When one was acknowledged, by the URL it was sent to. */
   readonly times: ReadonlyMap<string, readonly number[]>;
+  /** Every answer that was wrong, as of the load. */
+  readonly wrong: readonly string[];
   stop(): Promise<void>;
 }
 
 export async function startPulse(url: string, instances: readonly string[]): Promise<Pulse> {
   const client = createClient(url);
   const [payer, payee] = [await client.register(), await client.register()];
-  await fund(client, payer.key);
-  const acknowledged: Acknowledged[] = [];
+  const acknowledged = [await fund(client, payer)];
+  const wrong: string[] = [];
   const targets = [url, ...instances];
   const times = new Map<string, number[]>(targets.map((one) => [one, []]));
   let isStopped = false;
-  const running = targets.map(async (instance) => {
+
+  async function pay(target: string): Promise<void> {
+    const asked = { key: payer.key, body: { to: payee.handle, amount: 0.01, currency: 'USDC' }, pauseMs: 100 };
+    const { status, body } = await askUntilAnswered(target, '/agent/transfer', asked);
+    if (status !== 200) throw new Error(`${target} answered a payment with ${status} ${JSON.stringify(body)}`);
+    times.get(target)?.push(performance.now());
+    const [handle, to] = [payer.handle, payee.handle];
+    acknowledged.push({ feature: 'transfer', handle, to, id: body.transferId, amount: '0.01' });
+  }
+
+  const running = targets.map(async (target) => {
     while (!isStopped) {
-      const headers = {
-        authorization: `Bearer ${payer.key}`,
-        'content-type': 'application/json',
-        'idempotency-key': randomUUID(),
-      };
-      const body = JSON.stringify({ to: payee.handle, amount: 0.01, currency: 'USDC' });
-      for (;;) {
-        const reply = await attempt(`${instance}/api/agent/transfer`, { method: 'POST', headers, body });
-        if (typeof reply !== 'string') {
-          times.get(instance)?.push(performance.now());
-          acknowledged.push({ feature: 'transfer', handle: payer.handle, id: reply.body.transferId, amount: '0.01' });
-          break;
-        }
-        await sleep(100);
-      }
+      await pay(target).catch((error: Error) => wrong.push(error.message));
       await sleep(250);
     }
   });
   return {
     acknowledged,
     times,
+    wrong,
+    /** The last payments are asked for until they are answered: the ledger may have one whose answer was lost. */
     async stop() {
       isStopped = true;
       await Promise.all(running);

@@ -61,12 +61,13 @@ async function makeMachine({ folder, own, members }: Place): Promise<Machine> {
   writeFileSync(config, JSON.stringify(patroniConfig({ home, data, postgresPort, patroniPort, own, relays }), null, 2));
 
   let children: ChildProcess[] = [];
+  let again: NodeJS.Timeout | undefined;
   /** Like systemd: it ends by itself where etcd is not there yet. */
   function startPatroni(): void {
     const patroni = startProgram([...asPostgres, 'patroni', config], { log: join(home, 'patroni.log') });
     children[1] = patroni;
     patroni.once('exit', () => {
-      if (children[1] === patroni) setTimeout(startPatroni, 500).unref();
+      if (children[1] === patroni) again = setTimeout(startPatroni, 500).unref();
     });
   }
 
@@ -85,6 +86,7 @@ async function makeMachine({ folder, own, members }: Place): Promise<Machine> {
       startPatroni();
     },
     async kill() {
+      clearTimeout(again);
       const killed = children;
       children = [];
       for (const child of killed) child.kill('SIGKILL');

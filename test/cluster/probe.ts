@@ -65,13 +65,21 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Writes that a machine has acknowledged although another one had already acknowledged as its successor. */
+/**
+ * Writes of a machine that did not lead: another one had already acknowledged on a later timeline, or was the first on the same one. Every
+ * promotion begins a timeline, so each has one primary. Two machines that were promoted at once begin the same one.
+ */
 export function overlapsOf(acknowledged: readonly Acknowledged[]): readonly Acknowledged[] {
-  const firstOf = new Map<number, number>();
-  for (const { timeline, acknowledgedAt } of acknowledged) {
-    firstOf.set(timeline, Math.min(acknowledgedAt, firstOf.get(timeline) ?? Number.POSITIVE_INFINITY));
+  const firstOf = new Map<number, Acknowledged>();
+  for (const write of acknowledged) {
+    const first = firstOf.get(write.timeline);
+    if (first === undefined || write.acknowledgedAt < first.acknowledgedAt) firstOf.set(write.timeline, write);
   }
-  return acknowledged.filter(({ timeline, begunAt }) =>
-    [...firstOf].some(([later, since]) => later > timeline && since < begunAt),
+  return acknowledged.filter(({ machine, timeline, begunAt }) =>
+    [...firstOf.values()].some((first) =>
+      first.timeline === timeline
+        ? first.machine !== machine
+        : first.timeline > timeline && first.acknowledgedAt < begunAt,
+    ),
   );
 }
