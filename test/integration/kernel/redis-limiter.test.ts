@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createRedisLimiter } from '../../../src/kernel/rate-limit/redis-limiter.ts';
 import { readRedisUrl } from '../../../src/kernel/rate-limit/redis-url.ts';
+import { listenTcp } from '../../support/listening.ts';
 import { startRedis, startSentinel } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
@@ -36,4 +37,17 @@ test('Sentinels say where Redis is, also after a failover', { tags: ['redis'] },
   expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 1 });
   await limiter.close();
   await world.stop();
+});
+
+test('with rediss+sentinel:// a Sentinel hears nothing but TLS', async () => {
+  const heard: Buffer[] = [];
+  const sentinel = await listenTcp((socket) => void socket.on('data', (bytes) => heard.push(bytes)));
+  const url = readRedisUrl(`rediss+sentinel://127.0.0.1:${sentinel.port}/main?sentinel_password=secret`) ?? '';
+  const limiter = createRedisLimiter(url, createLogger('silent'));
+  await until('the first bytes', async () => heard.length > 0);
+  await limiter.close();
+  await sentinel.close();
+  const tlsHandshake = 0x16;
+  expect(heard[0]?.[0]).toBe(tlsHandshake);
+  expect(Buffer.concat(heard).includes('secret')).toBe(false);
 });
