@@ -41,6 +41,8 @@ const options = {
   // Longer than this process is ever blocked, so that a busy event loop does not loosen the limits.
   commandTimeout: 2_000,
   connectTimeout: 2_000,
+  // A Sentinel that accepts connections and never answers is left for the next one.
+  sentinelCommandTimeout: 2_000,
   retryStrategy: (attempt: number) => Math.min(attempt * 200, 2_000),
 };
 

@@ -6,6 +6,9 @@ import { listenTcp } from '../../support/listening.ts';
 import { startRedis, startSentinel } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
+/** For requests that only show whether the count is shared. */
+const shared = { limit: 1_000, windowMs: 1_000 };
+
 test('looking takes no place in Redis', { tags: ['redis'] }, async () => {
   const redis = await startRedis();
   const limiter = createRedisLimiter(redis.url, createLogger('silent'));
@@ -28,7 +31,7 @@ test('Sentinels say where Redis is, also after a failover', { tags: ['redis'] },
   const world = await startSentinel();
   const limiter = createRedisLimiter(readRedisUrl(world.url) ?? '', createLogger('silent'));
   const policy = { limit: 3, windowMs: 60_000 };
-  const isShared = async () => (await limiter.take('other', { limit: 1_000, windowMs: 1_000 })) && !limiter.isAlone;
+  const isShared = async () => (await limiter.take('other', shared)) && !limiter.isAlone;
   await until('the first Redis', isShared);
   expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 2 });
   await world.failover();
@@ -36,6 +39,19 @@ test('Sentinels say where Redis is, also after a failover', { tags: ['redis'] },
   // The replica has the count of the first.
   expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 1 });
   await limiter.close();
+  await world.stop();
+});
+
+test('a Sentinel that accepts connections and never answers is left for the next one', {
+  tags: ['redis'],
+}, async () => {
+  const world = await startSentinel();
+  const silent = await listenTcp(() => {});
+  const url = readRedisUrl(world.url.replace('//', `//127.0.0.1:${silent.port},`)) ?? '';
+  const limiter = createRedisLimiter(url, createLogger('silent'));
+  await until('Redis', async () => (await limiter.take('bucket', shared)) && !limiter.isAlone);
+  await limiter.close();
+  await silent.close();
   await world.stop();
 });
 
