@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createRedisLimiter } from '../../../src/kernel/rate-limit/redis-limiter.ts';
@@ -40,6 +41,52 @@ test('Sentinels say where Redis is, also after a failover', { tags: ['redis'] },
   expect(await limiter.take('bucket', policy)).toMatchObject({ allowed: true, remaining: 1 });
   await limiter.close();
   await world.stop();
+});
+
+test('a Redis that stands still is left for the one that the Sentinels promote', { tags: ['redis'] }, async () => {
+  const world = await startSentinel();
+  const limiter = createRedisLimiter(readRedisUrl(world.url) ?? '', createLogger('silent'));
+  const isShared = async () => (await limiter.take('other', shared)) && !limiter.isAlone;
+  await until('the first Redis', isShared);
+  const promoted = world.standStill();
+  await until('the outage', async () => !(await isShared()));
+  await promoted;
+  await until('the second Redis', isShared);
+  await limiter.close();
+  await world.stop();
+});
+
+test('while Redis stands still, one request at a time waits for it', { tags: ['redis'] }, async () => {
+  const redis = await startRedis();
+  const asked: number[] = [];
+  let isSilent = false;
+  const proxy = await listenTcp((near) => {
+    const far = connect(Number(new URL(redis.url).port), '127.0.0.1');
+    const connection = asked.push(0) - 1;
+    near.on('data', (bytes) => {
+      const requests = isSilent ? bytes.toString('latin1').split('paywright:limit:').length - 1 : 0;
+      asked[connection] = (asked[connection] ?? 0) + requests;
+      if (requests === 0) far.write(bytes);
+    });
+    far.pipe(near);
+    near.on('close', () => far.destroy());
+  });
+  const limiter = createRedisLimiter(`redis://127.0.0.1:${proxy.port}`, createLogger('silent'));
+  const isShared = async () => (await limiter.take('bucket', shared)) && !limiter.isAlone;
+  await until('Redis', isShared);
+  isSilent = true;
+  await limiter.take('bucket', shared);
+  await until('another connection that is asked', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => limiter.take('bucket', shared)));
+    return asked.slice(1).some((times) => times > 0);
+  });
+  expect(asked[0]).toBe(1);
+  expect(Math.max(...asked)).toBe(1);
+  isSilent = false;
+  await until('Redis again', isShared);
+  await limiter.close();
+  await proxy.close();
+  await redis.stop();
 });
 
 test('a Sentinel that accepts connections and never answers is left for the next one', {
