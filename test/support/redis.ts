@@ -30,7 +30,19 @@ export async function startRedis(): Promise<TestRedis> {
 }
 
 async function launch(port: number, url: string, more: readonly string[] = []): Promise<ChildProcess> {
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...more];
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    tmpdir(),
+    ...more,
+  ];
   const child = spawn(redisBinary ?? 'redis-server', args, { stdio: 'ignore' });
   const probe = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 100 });
   probe.on('error', () => {});

@@ -45,6 +45,9 @@ const options = {
   connectTimeout: 2_000,
   // A Sentinel that accepts connections and never answers is left for the next one.
   sentinelCommandTimeout: 2_000,
+  // The address of a managed Redis leads to another server after a failover, while the connection to a replica stays open.
+  // Redis 6 says it in the middle of a script's error.
+  reconnectOnError: ({ message }: Error) => /(?:^|-)READONLY /.test(message),
   retryStrategy: (attempt: number) => Math.min(attempt * 200, 2_000),
 };
 

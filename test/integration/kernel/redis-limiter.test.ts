@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { createRedisLimiter } from '../../../src/kernel/rate-limit/redis-limiter.ts';
@@ -87,6 +88,31 @@ test('while Redis stands still, one request at a time waits for it', { tags: ['r
   await limiter.close();
   await proxy.close();
   await redis.stop();
+});
+
+test('a Redis that has become a replica is left for the one that its address leads to', {
+  tags: ['redis'],
+}, async () => {
+  const [first, second] = [await startRedis(), await startRedis()];
+  const portOf = ({ url }: typeof first) => Number(new URL(url).port);
+  let primary = first;
+  const address = await listenTcp((near) => {
+    const far = connect(portOf(primary), '127.0.0.1');
+    near.pipe(far).pipe(near);
+    near.on('close', () => far.destroy());
+  });
+  const limiter = createRedisLimiter(`redis://127.0.0.1:${address.port}`, createLogger('silent'));
+  const isShared = async () => (await limiter.take('bucket', shared)) && !limiter.isAlone;
+  await until('the first Redis', isShared);
+  primary = second;
+  const admin = new Redis(first.url);
+  await admin.replicaof('127.0.0.1', portOf(second));
+  await until('the refusal', async () => !(await isShared()));
+  await until('the second Redis', isShared);
+  admin.disconnect();
+  await limiter.close();
+  await address.close();
+  await Promise.all([first.stop(), second.stop()]);
 });
 
 test('a Sentinel that accepts connections and never answers is left for the next one', {
