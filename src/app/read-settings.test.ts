@@ -176,6 +176,10 @@ describe('live mode', () => {
       { REDIS_URL: 'redis://:hunter2@cache.internal' },
       'REDIS_URL is unsafe: over a network it must begin with rediss://',
     ],
+    [
+      { REDIS_URL: 'redis+sentinel://:hunter2@127.0.0.1,cache.internal/main' },
+      'REDIS_URL is unsafe: over a network it must begin with rediss:// or rediss+sentinel://',
+    ],
     [{ SMTP_URL: 'smtp://user:hunter2@mail.internal' }, 'SMTP_URL is unsafe: over a network'],
     [{ SMTP_URL: 'smtps://user:hunter2@mail.internal?tls.rejectUnauthorized=false' }, 'SMTP_URL is unsafe'],
     [
@@ -242,6 +246,8 @@ describe('live mode', () => {
     { PAYWRIGHT_SECRET_OLD: 'x'.repeat(40) },
     { REDIS_URL: 'redis://127.0.0.1:6379' },
     { REDIS_URL: 'rediss://cache.internal' },
+    { REDIS_URL: 'redis+sentinel://127.0.0.1,localhost/main' },
+    { REDIS_URL: 'rediss+sentinel://cache.internal,other.internal/main' },
     { SMTP_URL: 'smtp://localhost:25' },
     { SMTP_URL: 'smtp://user:p@mail.internal:587?requireTLS=true' },
     { TRUSTED_PROXIES: '10.0.0.0/8,fc00::/7,104.16.0.0/13' },

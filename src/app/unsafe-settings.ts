@@ -58,8 +58,10 @@ function unsafePlaces(env: ServiceEnvironment): string[] {
     }
   }
   const redis = urlsOfHosts(REDIS_URL ?? '').map((one) => parseUrl(one));
-  if (redis.some((one) => one?.protocol.startsWith('redis:') && !isLoopback(one.hostname))) {
-    problems.push('REDIS_URL is unsafe: over a network it must begin with rediss://');
+  if (
+    redis.some((one) => one !== undefined && /^redis(\+sentinel)?:$/.test(one.protocol) && !isLoopback(one.hostname))
+  ) {
+    problems.push('REDIS_URL is unsafe: over a network it must begin with rediss:// or rediss+sentinel://');
   }
   return problems;
 }

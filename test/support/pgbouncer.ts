@@ -13,7 +13,7 @@ import { until } from './until.ts';
 /** Runs a PgBouncer before the database until the test ends, and returns the URL that leads through it. */
 export async function startPgbouncer(
   databaseUrl: string,
-  { poolMode }: { readonly poolMode: 'session' | 'transaction' },
+  { poolMode, lines = [] }: { readonly poolMode: 'session' | 'transaction'; readonly lines?: readonly string[] },
 ): Promise<string> {
   const program = pgbouncerBinary ?? 'pgbouncer';
   const [port, folder] = [await freePort(), mkdtempSync(join(tmpdir(), 'pgbouncer-'))];
@@ -30,6 +30,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = ${poolMode}
 default_pool_size = 200
+${lines.join('\n')}
 `,
   );
   const { prefix } = await chooseDemotion({ folder, folderOwner: statSync(folder).uid, program });

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +30,19 @@ export async function startRedis(): Promise<TestRedis> {
 }
 
 async function launch(port: number, url: string, more: readonly string[] = []): Promise<ChildProcess> {
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...more];
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    tmpdir(),
+    ...more,
+  ];
   const child = spawn(redisBinary ?? 'redis-server', args, { stdio: 'ignore' });
   const probe = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 100 });
   probe.on('error', () => {});
@@ -60,6 +73,10 @@ export async function startSentinel() {
   await until('the Sentinel to know both', async () =>
     JSON.stringify(await ask('replicas', 'main')).includes(`${second}`),
   );
+  const takenOver = async () => {
+    await until('the new one', async () => String(await ask('get-master-addr-by-name', 'main')).includes(`${second}`));
+    await until('the role', async () => (await replica.info('replication')).includes('role:master'));
+  };
   return {
     url: `redis+sentinel://127.0.0.1:${port},127.0.0.1:1/main`,
     /** Ends the first Redis once the other one has taken over. */
@@ -70,24 +87,27 @@ export async function startSentinel() {
           () => false,
         ),
       );
-      await until('the new one', async () =>
-        String(await ask('get-master-addr-by-name', 'main')).includes(`${second}`),
-      );
-      await until('the role', async () => (await replica.info('replication')).includes('role:master'));
+      await takenOver();
       await end(children[0] as ChildProcess);
+    },
+    /** Stops the first Redis without ending it or its connections. The other one takes over. */
+    async standStill() {
+      children[0]?.kill('SIGSTOP');
+      await takenOver();
     },
     async stop() {
       sentinel.disconnect();
       replica.disconnect();
-      await Promise.all(children.slice(1).map(end));
+      await Promise.all(children.map(end));
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function end(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve());
-    child.kill();
-  });
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  // A stopped process hears no other signal.
+  child.kill('SIGKILL');
+  await ended;
 }

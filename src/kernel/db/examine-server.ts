@@ -45,13 +45,17 @@ async function readVersion(client: pg.Client): Promise<string> {
 /** Other clients of the pooler may come in between, so several rounds are needed. */
 const rounds = 10;
 
-/** Two connections to PostgreSQL are two sessions. A pooler in transaction mode gives both the session that is free. */
+/**
+ * Two connections to PostgreSQL are two sessions. A pooler in transaction mode gives both the session that is free, or
+ * takes turns among its sessions (`server_round_robin`): with two of them, only a client that asks twice in a row notices.
+ */
 async function refuseSharedSessions({ url, name }: ServerOptions): Promise<void> {
   await withProbe(url, (one) =>
     withProbe(url, async (other) => {
       const own = await backendOf(one);
       for (let round = 0; round < rounds; round += 1) {
-        if ((await backendOf(other)) !== own && (await backendOf(one)) === own) continue;
+        const isOwn = (await backendOf(one)) === own && (await backendOf(one)) === own;
+        if (isOwn && (await backendOf(other)) !== own) continue;
         throw new Refusal(
           `${name} leads through a connection pooler in transaction mode, which loses the service's locks and notifications. Name PostgreSQL itself, or let the pooler use session mode (pool_mode = session): the service has its own pool of connections.`,
         );

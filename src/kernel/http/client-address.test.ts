@@ -35,3 +35,10 @@ test.each([
 ])('a proxy that names "%s" means %s', (named, expected) => {
   expect(clientAddress(named, '::ffff:127.0.0.1')).toBe(expected);
 });
+
+test('a client that has hung up has no address, and is no trusted proxy', () => {
+  const proxies = new BlockList();
+  proxies.addSubnet('0.0.0.0', 0);
+  expect(clientAddress(undefined, undefined)).toBe('');
+  expect(isTrusted(proxies, undefined)).toBe(false);
+});

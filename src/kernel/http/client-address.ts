@@ -10,9 +10,10 @@ export function plainAddress(address: string): string {
 
 /**
  * The client's address. Some proxies append the port. A value that is not an address is forged, so the connection's
- * own address counts instead.
+ * own address counts instead. Both are undefined, and the address is empty, once the client has hung up.
  */
-export function clientAddress(named: string, connection: string | undefined): string {
+export function clientAddress(named: string | undefined, connection: string | undefined): string {
+  if (named === undefined) return plainAddress(connection ?? '');
   if (isIPv4(named)) return named;
   const bare = plainAddress(named.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'));
   return isIP(bare) === 0 ? plainAddress(connection ?? '') : bare;
@@ -22,7 +23,9 @@ export function hasTrustedProxies(proxies: BlockList): boolean {
   return proxies.rules.length > 0;
 }
 
-export function isTrusted(proxies: BlockList, address: string): boolean {
+/** A connection whose client has hung up has no address. */
+export function isTrusted(proxies: BlockList, address: string | undefined): boolean {
+  if (address === undefined) return false;
   const plain = plainAddress(address);
   return proxies.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
 }

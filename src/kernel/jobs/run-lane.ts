@@ -104,6 +104,26 @@ export function catchLosses(events: WorkerEvents, log: (message: string) => void
   });
 }
 
+/**
+ * The same pool for graphile-worker, which releases its listening connection twice when that breaks while the lane stops, and leaves
+ * the error of the second release to nobody: the process would end.
+ */
+function releasingOnce(pool: pg.Pool): pg.Pool {
+  type Connected = Parameters<Parameters<pg.Pool['connect']>[0]>;
+  const connect = (callback?: (...connected: Connected) => void) => {
+    if (callback === undefined) return pool.connect();
+    return pool.connect((error, client, release) => {
+      if (client === undefined) return callback(error, client, release);
+      let isReleased = false;
+      callback(error, client, (broken) => {
+        if (!isReleased) release(broken);
+        isReleased = true;
+      });
+    });
+  };
+  return Object.create(pool, { connect: { value: connect } });
+}
+
 function startRunner(
   pool: pg.Pool,
   log: (message: string) => void,
@@ -111,7 +131,7 @@ function startRunner(
   events: WorkerEvents,
 ) {
   return run({
-    pgPool: pool,
+    pgPool: releasingOnce(pool),
     events,
     concurrency: slots,
     pollInterval: pollMs,

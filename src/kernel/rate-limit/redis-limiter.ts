@@ -31,7 +31,7 @@ const takeScript = `
   return { allowed, size, math.ceil((oldest[2] + window - now) / 1000) }
 `;
 
-/** After a timeout, requests skip Redis for this long, so a hanging Redis delays only one request per pause. */
+/** After a timeout, requests skip Redis for this long. Then one request asks, and the others skip Redis until it has an answer. */
 const pauseMs = 1_000;
 
 const options = {
@@ -40,7 +40,14 @@ const options = {
   maxRetriesPerRequest: 0,
   // Longer than this process is ever blocked, so that a busy event loop does not loosen the limits.
   commandTimeout: 2_000,
+  // Leaves a Redis that stands still, whose connection would stay open. The Sentinels may know another one by now.
+  socketTimeout: 2_000,
   connectTimeout: 2_000,
+  // A Sentinel that accepts connections and never answers is left for the next one.
+  sentinelCommandTimeout: 2_000,
+  // The address of a managed Redis leads to another server after a failover, while the connection to a replica stays open.
+  // Redis 6 says it in the middle of a script's error.
+  reconnectOnError: ({ message }: Error) => /(?:^|-)READONLY /.test(message),
   retryStrategy: (attempt: number) => Math.min(attempt * 200, 2_000),
 };
 
@@ -79,7 +86,10 @@ export function createRedisLimiter(url: string, logger: Logger): RateLimiter {
 
   /** Undefined while Redis is unreachable. */
   async function ask(bucket: string, policy: RateLimitPolicy, member: string): Promise<RateLimitOutlook | undefined> {
-    if (away && performance.now() < askAgainAt) return undefined;
+    if (away) {
+      if (performance.now() < askAgainAt) return undefined;
+      askAgainAt = Number.POSITIVE_INFINITY;
+    }
     try {
       const [allowed, size, resetMs] = await redis.takePlace(keyOf(bucket), policy.limit, policy.windowMs, member);
       noteAnswer();

@@ -31,6 +31,7 @@ export function sentinelOptions(text: string) {
     ...(username !== '' && { username: decodeURIComponent(username) }),
     ...(password !== '' && { password: decodeURIComponent(password) }),
     ...(sentinelPassword !== null && { sentinelPassword }),
-    ...(protocol === 'rediss+sentinel:' && { tls: {}, enableTLSForSentinelMode: true }),
+    // The Sentinels get a password and say where Redis is, so they need TLS as much as Redis does.
+    ...(protocol === 'rediss+sentinel:' && { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} }),
   };
 }

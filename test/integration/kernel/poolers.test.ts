@@ -47,6 +47,17 @@ test('behind a pooler in transaction mode the service refuses to start', { tags:
   await expect(startService({ url: `${url}?statement_timeout=1000` })).rejects.toThrow('in transaction mode');
 });
 
+test('a pooler in transaction mode that takes turns among two sessions is refused as well', {
+  tags: ['pgbouncer'],
+}, async () => {
+  const lines = ['default_pool_size = 2', 'server_round_robin = 1'];
+  const url = await startPgbouncer(database.url, { poolMode: 'transaction', lines });
+  const both = openDatabase({ url: `${url}?settings=never`, poolSize: 2, logger: createLogger('silent') });
+  onTestFinished(() => both.close());
+  await Promise.all([both.query('SELECT pg_sleep(0.1)'), both.query('SELECT pg_sleep(0.1)')]);
+  await expect(examineServer({ url, name })).rejects.toThrow('in transaction mode');
+});
+
 test('what such a pooler would lose: locks, notifications, settings, prepared statements', {
   tags: ['pgbouncer'],
 }, async () => {
