@@ -37,7 +37,8 @@ export async function runRotation({ config, db, url, features, say }: RotationOp
   say('Everything is sealed with the new secret. Restart every process with PAYWRIGHT_SECRET only.');
 }
 
-const drainTimeoutMs = 15_000;
+/** Open requests get ten seconds of it (`kernel/http/listen.ts`), and running jobs the rest. Most supervisors kill a process after thirty. */
+const drainTimeoutMs = 25_000;
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
