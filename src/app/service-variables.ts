@@ -173,7 +173,7 @@ export const serviceDocs: readonly SettingDocs[] = [
       },
       REDIS_URL: {
         usual: 'none: limits are counted in each process',
-        does: 'A Redis or Valkey in which all instances count their rate limits together. With Sentinels, `redis+sentinel://one:26379,two:26379/name`.',
+        does: 'A Redis or Valkey in which all instances count their rate limits together. With Sentinels, `redis+sentinel://one:26379,two:26379/name`, over a network `rediss+sentinel://`.',
         change: 'When you run more than one instance.',
       },
       'PAYWRIGHT_SECRET, PAYWRIGHT_SECRET_FILE': {
