@@ -14,7 +14,7 @@ export interface Instance {
   readonly url: string;
   kill(): Promise<void>;
   start(release?: Release): Promise<void>;
-  /** Ends it as a roll does, and starts another one in its place. Says how it ended: the exit code, or the signal. */
+  /** Ends it as a roll does, and starts another one in its place. Says how it ended. */
   restart(release: Release): Promise<Ending>;
   /** How it has ended although nobody ended it. */
   readonly crashes: readonly string[];
@@ -22,7 +22,11 @@ export interface Instance {
   logged(requestId: string): readonly string[];
 }
 
-export type Ending = Awaited<ReturnType<typeof begin>['ended']>;
+/**
+ * The exit code, the signal, or `late`: its requests or jobs waited for longer than a stop may take, and it says so. The stand-ins of
+ * chains, shops and sellers end with an instance, so what the next one has under way may wait for them.
+ */
+export type Ending = Awaited<ReturnType<typeof begin>['ended']> | 'late';
 
 /** A folder with a release of Paywright, and what it is started with. */
 export interface Release {
@@ -109,7 +113,8 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
   async function end(signal: NodeJS.Signals): Promise<Ending> {
     isWanted = false;
     running()?.child.kill(signal);
-    return (await running()?.ended) ?? null;
+    const code = (await running()?.ended) ?? null;
+    return code === 1 && running()?.output().includes('stopping took too long') ? 'late' : code;
   }
 
   const instance: Instance = {
