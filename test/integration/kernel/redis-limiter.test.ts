@@ -78,7 +78,7 @@ test('while Redis stands still, one request at a time waits for it', { tags: ['r
   isSilent = true;
   await limiter.take('bucket', shared);
   await until('another connection that is asked', async () => {
-    await Promise.all(Array.from({ length: 20 }, () => limiter.take('bucket', shared)));
+    await Promise.all(Array.from({ length: 20 }, async () => limiter.take('bucket', shared)));
     return asked.slice(1).some((times) => times > 0);
   });
   expect(asked[0]).toBe(1);
