@@ -26,16 +26,19 @@ export const transferBody = z.strictObject({
   notDuplicateOf,
 });
 
-/** The id of the recipient's account. */
-export async function findRecipient(
+/** The id of the recipient's account, at once if it is known. */
+export function findRecipient(
   recipients: RecipientBook,
   { accountId }: Pick<Caller, 'accountId'>,
   recipient: AccountIdentifier,
-): Promise<bigint> {
-  const recipientId = await recipients.find(recipient);
-  if (recipientId === undefined) throw transferErrors.recipient_not_found(explainNotFound(recipient));
-  if (recipientId === accountId) throw transferErrors.self_transfer();
-  return recipientId;
+): bigint | Promise<bigint> {
+  const allowed = (recipientId: bigint | undefined) => {
+    if (recipientId === undefined) throw transferErrors.recipient_not_found(explainNotFound(recipient));
+    if (recipientId === accountId) throw transferErrors.self_transfer();
+    return recipientId;
+  };
+  const found = recipients.find(recipient);
+  return found instanceof Promise ? found.then(allowed) : allowed(found);
 }
 
 export function paymentTo(recipientId: bigint, amount: Amount, description: string | undefined): Payment {
