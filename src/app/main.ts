@@ -44,10 +44,8 @@ async function startWorking(foundation: Foundation, wakes: Wakes): Promise<Worke
     attestations: chooseAttestations(foundation),
   };
   for (const feature of features) await feature.onStart?.(parts, ownSettings(config, feature));
-  for (const feature of features) {
-    const loops = feature.loops?.(parts, ownSettings(config, feature)) ?? [];
-    closers.push(...loops.map((loop) => () => loop.stop()));
-  }
+  const loops = gather(features, config, (feature, settings) => feature.loops?.(parts, settings));
+  closers.push(() => Promise.all(loops.map((loop) => loop.stop())));
   const sagas = createSagaRunner({
     db,
     logger,

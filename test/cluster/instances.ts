@@ -14,7 +14,7 @@ export interface Instance {
   readonly url: string;
   kill(): Promise<void>;
   start(release?: Release): Promise<void>;
-  /** Ends it as a roll does, and starts another one in its place. Says how it ended. */
+  /** Ends it as a roll does, and starts another one in its place. Answers its exit code, or the signal that ended it. */
   restart(release: Release): Promise<Ending>;
   /** How it has ended although nobody ended it. */
   readonly crashes: readonly string[];
@@ -22,11 +22,7 @@ export interface Instance {
   logged(requestId: string): readonly string[];
 }
 
-/**
- * The exit code, the signal, or `late`: its requests or jobs waited for longer than a stop may take, and it says so. The stand-ins of
- * chains, shops and sellers end with an instance, so what the next one has under way may wait for them.
- */
-export type Ending = Awaited<ReturnType<typeof begin>['ended']> | 'late';
+export type Ending = Awaited<ReturnType<typeof begin>['ended']>;
 
 /** A folder with a release of Paywright, and what it is started with. */
 export interface Release {
@@ -113,8 +109,7 @@ function makeInstance({ name, port, dataDir, env }: Own): Instance {
   async function end(signal: NodeJS.Signals): Promise<Ending> {
     isWanted = false;
     running()?.child.kill(signal);
-    const code = (await running()?.ended) ?? null;
-    return code === 1 && running()?.output().includes('stopping took too long') ? 'late' : code;
+    return (await running()?.ended) ?? null;
   }
 
   const instance: Instance = {

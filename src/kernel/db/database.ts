@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, type Limits } from './connection-settings.ts';
 import { isReadTimeout, NoWritableHost, OutcomeUnknown, wasRejected } from './errors.ts';
-import { openPool } from './pool.ts';
+import { endPool, openPool } from './pool.ts';
 import { createSlots, DatabaseBusy } from './slots.ts';
 
 /** Anything that runs SQL: the pool, or one open transaction. Functions that only query ask for this. */
@@ -119,7 +119,7 @@ export function openDatabase({
         await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
         return work(tx);
       }, longStatements),
-    close: () => pool.end(),
+    close: () => endPool(pool),
   };
 }
 

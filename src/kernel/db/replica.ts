@@ -4,7 +4,7 @@ import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, newClient } from './connection-settings.ts';
 import { longStatements, type Queryable, type Transaction, types, withNames } from './database.ts';
 import { wasRejected } from './errors.ts';
-import { openPool } from './pool.ts';
+import { endPool, openPool } from './pool.ts';
 import type { Position, Positions } from './position.ts';
 
 export interface ReplicaTimes {
@@ -182,7 +182,7 @@ export function openReplica({ url, name, poolSize, positions, logger, times }: R
       isUsable = false;
       clearTimeout(nextLook);
       await looking;
-      await pool.end();
+      await endPool(pool);
     },
   };
 }

@@ -1,6 +1,8 @@
-import { EventEmitter } from 'node:events';
-import { run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
 import type pg from 'pg';
+import { within } from '../clock.ts';
 import type { Logger } from '../log/logger.ts';
 import type { JobHandler } from './define-job.ts';
 
@@ -17,6 +19,7 @@ export interface RunningLane {
   readonly running: boolean;
   /** Fetches jobs now. A lane that has fetched a moment ago waits for about `deafMs`. */
   wake(): void;
+  /** Waits for running jobs, up to a limit. Then another process may run them again. */
   stop(): Promise<void>;
 }
 
@@ -36,37 +39,65 @@ const deafMs = 20;
 const takenAheadMs = 5_000;
 
 const restartMs = 1_000;
+const longestStopMs = 8_000;
 const sayAgainMs = 60_000;
 
-/** Runs the jobs of one lane, and calls `onJobs` when it has heard of new ones or of one to retry. If graphile-worker's runner ends on its own, a new one is started. */
+/**
+ * Runs the jobs of one lane, and calls `onJobs` when it has heard of new ones or of one to retry. graphile-worker shuts itself down when it
+ * could not store a job's result, and may never come to the end of that
+ * (https://github.com/graphile/worker/issues/636). So a new runner is started as soon as one begins to.
+ */
 export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs = () => {}): Promise<RunningLane> {
   const log = sayRarely(logger, lane.name);
   let fetchNow = () => {};
+  const poolIds: string[] = [];
   const events: WorkerEvents = new EventEmitter();
   events.on('localQueue:init', ({ localQueue }) => {
     fetchNow = () => localQueue.pulse(1);
   });
+  events.on('pool:create', ({ workerPool }) => void poolIds.push(workerPool.id));
   catchLosses(events, log);
   events.on('pool:listen:success', onJobs);
   events.on('pool:listen:notification', onJobs);
   events.on('job:error', () => void setTimeout(onJobs, failureStoredMs).unref());
-  const start = () => startRunner(pool, log, lane, events);
+
+  const jobs = new Set<Promise<void>>();
+  const start = async () => {
+    const shutdown = once(events, 'pool:gracefulShutdown');
+    const runner = await startRunner({ pool, log, lane, events, jobs });
+    const ending = Promise.race([shutdown, runner.promise.catch(() => {})]);
+    return { ending, stop: () => runner.stop().catch(() => {}) };
+  };
   let runner: Awaited<ReturnType<typeof start>> | undefined = await start();
   let stopped = false;
 
   async function keepRunning(): Promise<void> {
     while (!stopped) {
-      await runner?.promise.catch(() => {});
-      runner = undefined;
+      await runner?.ending;
       if (stopped) return;
       logger.error({ lane: lane.name }, 'a lane of the job worker ended; restarting it');
-      await new Promise((resolve) => setTimeout(resolve, restartMs));
-      runner = await start().catch((error: unknown) => void log(`restart failed: ${String(error)}`));
+      // Ends its schedules. The jobs that it has begun go on.
+      void runner?.stop();
+      runner = undefined;
+      await sleep(restartMs);
+      if (!stopped) runner = await start().catch((error: unknown) => void log(`restart failed: ${String(error)}`));
     }
-    await runner?.stop();
   }
 
-  const ended = keepRunning();
+  async function finish(): Promise<void> {
+    await runner?.stop();
+    await kept;
+    // One that was just being started.
+    await runner?.stop();
+    await Promise.allSettled(jobs);
+  }
+
+  async function leaveJobs(): Promise<void> {
+    logger.warn({ lane: lane.name, jobs: jobs.size }, 'jobs were still running: they begin again in another process');
+    await pool.query('SELECT graphile_worker.force_unlock_workers($1)', [poolIds]);
+  }
+
+  const kept = keepRunning();
   return {
     get running() {
       return runner !== undefined;
@@ -74,8 +105,7 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
     wake: () => fetchNow(),
     async stop() {
       stopped = true;
-      await runner?.stop().catch(() => {});
-      await ended;
+      await within(longestStopMs, finish(), leaveJobs);
     },
   };
 }
@@ -124,12 +154,22 @@ function releasingOnce(pool: pg.Pool): pg.Pool {
   return Object.create(pool, { connect: { value: connect } });
 }
 
-function startRunner(
-  pool: pg.Pool,
-  log: (message: string) => void,
-  { handlers, crontab, slots }: Lane,
-  events: WorkerEvents,
-) {
+interface RunnerOptions {
+  readonly pool: pg.Pool;
+  readonly log: (message: string) => void;
+  readonly lane: Lane;
+  readonly events: WorkerEvents;
+  /** Those that are running. */
+  readonly jobs: Set<Promise<void>>;
+}
+
+function startRunner({ pool, log, lane, events, jobs }: RunnerOptions): Promise<Runner> {
+  const { handlers, crontab, slots } = lane;
+  const runJob = (handler: JobHandler, payload: unknown) => {
+    const running = handler.run(payload).finally(() => jobs.delete(running));
+    jobs.add(running);
+    return running;
+  };
   return run({
     pgPool: releasingOnce(pool),
     events,
@@ -140,7 +180,7 @@ function startRunner(
       if (level === 'error' || level === 'warning') log(message);
     }),
     taskList: Object.fromEntries(
-      handlers.map((handler) => [handler.job.name, (payload: unknown) => handler.run(payload)]),
+      handlers.map((handler) => [handler.job.name, (payload: unknown) => runJob(handler, payload)]),
     ),
     crontab: crontab.join('\n'),
     preset: {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { connectionSettings } from '../db/connection-settings.ts';
 import type { Database } from '../db/database.ts';
-import { openPool } from '../db/pool.ts';
+import { endPool, openPool } from '../db/pool.ts';
 import type { Logger } from '../log/logger.ts';
 import { cronLine } from './cron-line.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
@@ -28,7 +28,7 @@ export interface Worker {
   readonly running: boolean;
   /** The connections on which the lanes fetch jobs. */
   readonly pool: pg.Pool;
-  /** Waits for running jobs. None takes longer than the job timeout. */
+  /** Waits for running jobs, up to a limit. Then another process may run them again. */
   stop(): Promise<void>;
 }
 
@@ -58,9 +58,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     },
   });
   const stopAll = async () => {
-    await alarm.stop();
-    await Promise.allSettled(running.map((lane) => lane.stop()));
-    await pool.end();
+    await Promise.allSettled([alarm, ...running].map((part) => part.stop()));
+    await endPool(pool);
   };
   try {
     for (const lane of lanes) {
