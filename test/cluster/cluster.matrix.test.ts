@@ -13,7 +13,7 @@ import { type Fault, type FaultName, faults, roll, type World } from './faults.t
 import { makeNextRelease, startInstances } from './instances.ts';
 import { startLoad, startPulse } from './load.ts';
 import type { Machine } from './machines.ts';
-import { startPostgresCluster } from './postgres-cluster.ts';
+import { type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { awaitEnd, findDifferences, findFailures, findProblems, findSplits, findUntold } from './proof.ts';
 import { startRedisCluster } from './redis-cluster.ts';
@@ -88,7 +88,7 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
       const since = performance.now();
       const lost = load.lost;
       const { old, mend } = await fault(world, round);
-      const ledAt = old && (await awaitSuccessor(probe, old, since));
+      const ledAt = old && (await awaitSuccessor(postgres, probe, old, since));
       const backAt = ledAt === undefined ? undefined : await awaitAll(ledAt);
       if (old !== undefined) await postgres.awaitLeader(old);
       await mend();
@@ -147,11 +147,10 @@ test('three instances on a cluster lose machines, and nothing that was acknowled
 });
 
 /** When another machine than that one has acknowledged a write. */
-const awaitSuccessor = ({ acknowledged }: Probe, { name }: Machine, since: number) =>
-  until(
+const awaitSuccessor = ({ awaitState }: PostgresCluster, { acknowledged }: Probe, { name }: Machine, since: number) =>
+  awaitState(
     'another primary',
     async () => acknowledged.find(({ machine, begunAt }) => machine !== name && begunAt > since)?.acknowledgedAt,
-    180_000,
   );
 
 /** With what the instances have logged of it. */

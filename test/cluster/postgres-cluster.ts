@@ -8,7 +8,7 @@ interface Member {
   readonly name: string;
   readonly role: string;
   readonly state: string;
-  readonly lag?: number;
+  readonly timeline?: number;
 }
 
 /** PostgreSQL on three machines: a primary, a synchronous and an asynchronous standby. */
@@ -20,8 +20,10 @@ export interface PostgresCluster {
   leader(): Promise<Machine | undefined>;
   /** Waits until a machine leads and its PostgreSQL accepts writes. */
   awaitLeader(other?: Machine): Promise<Machine>;
-  /** Waits until it is complete: all run, and one of them is synchronous. */
+  /** Waits until it is complete: one is synchronous, and both standbys follow the primary. */
   awaitHealthy(): Promise<void>;
+  /** Waits until the look finds something. The error contains what the machines have logged. */
+  awaitState<State>(what: string, look: () => Promise<State | undefined | false>): Promise<State>;
   end(): Promise<void>;
 }
 
@@ -43,11 +45,10 @@ export async function startPostgresCluster(parent: string): Promise<PostgresClus
     return machines.find((_, index) => answers[index]);
   }
 
-  async function awaitState<State>(what: string, look: () => Promise<State | undefined | false>): Promise<State> {
-    return until(what, look, 180_000).catch((error: Error) => {
+  const awaitState: PostgresCluster['awaitState'] = (what, look) =>
+    until(what, look, 180_000).catch((error: Error) => {
       throw new Error([error.message, ...machines.map((machine) => machine.log())].join('\n'));
     });
-  }
 
   async function awaitLeader(other?: Machine): Promise<Machine> {
     return awaitState('a primary', async () => {
@@ -65,7 +66,11 @@ export async function startPostgresCluster(parent: string): Promise<PostgresClus
     await awaitState('the whole cluster', async () => {
       const found = await members();
       const has = (role: string) => found.filter((one) => one.role === role && one.state === 'running').length === 1;
-      return found.length === 3 && has('leader') && has('sync_standby') && has('replica') && found.every(isNear);
+      if (found.length !== 3 || !has('leader') || !has('sync_standby') || !has('replica')) return false;
+      // A machine that has just woken up is still listed as it was before, and the next loss must not meet it while it is being rewound.
+      const onOneTimeline = new Set(found.map(({ timeline }) => timeline)).size === 1;
+      const leading = await leader();
+      return onOneTimeline && leading !== undefined && (await areFollowing(leading));
     });
   }
 
@@ -79,13 +84,12 @@ export async function startPostgresCluster(parent: string): Promise<PostgresClus
     leader,
     awaitLeader,
     awaitHealthy,
+    awaitState,
     end: async () => {
       await Promise.all(machines.map((machine) => machine.kill()));
     },
   };
 }
-
-const isNear = ({ lag = 0 }: Member) => typeof lag === 'number' && lag < 16 * 1_048_576;
 
 /** Undefined unless it answers 200 in time. */
 // biome-ignore lint/suspicious/noExplicitAny: Patroni's own form
@@ -102,6 +106,21 @@ async function acceptsWrites(machine: Machine): Promise<boolean> {
   try {
     const { rows } = await query(machine, 'postgres', 'SELECT pg_is_in_recovery() AS recovers');
     return rows[0]?.recovers === false;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether both standbys have replayed what this primary has written, but for the last moment. */
+async function areFollowing(machine: Machine): Promise<boolean> {
+  try {
+    const { rows } = await query(
+      machine,
+      'postgres',
+      `SELECT count(*)::int AS count FROM pg_stat_replication
+        WHERE state = 'streaming' AND pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn) < 1048576`,
+    );
+    return rows[0]?.count === 2;
   } catch {
     return false;
   }

@@ -63,9 +63,8 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
 
   const jobs = new Set<Promise<void>>();
   const start = async () => {
-    const shutdown = once(events, 'pool:gracefulShutdown');
     const runner = await startRunner({ pool, log, lane, events, jobs });
-    const ending = Promise.race([shutdown, runner.promise.catch(() => {})]);
+    const ending = Promise.race([once(events, 'pool:gracefulShutdown'), runner.promise.catch(() => {})]);
     return { ending, stop: () => runner.stop().catch(() => {}) };
   };
   let runner: Awaited<ReturnType<typeof start>> | undefined = await start();
@@ -93,7 +92,10 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
   }
 
   async function leaveJobs(): Promise<void> {
-    logger.warn({ lane: lane.name, jobs: jobs.size }, 'jobs were still running: they begin again in another process');
+    logger.warn(
+      { lane: lane.name, jobs: jobs.size },
+      'a lane did not end in time: its jobs begin again in another process',
+    );
     await pool.query('SELECT graphile_worker.force_unlock_workers($1)', [poolIds]);
   }
 
@@ -105,7 +107,8 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
     wake: () => fetchNow(),
     async stop() {
       stopped = true;
-      await within(longestStopMs, finish(), leaveJobs);
+      const isIdle = finish().then(() => true);
+      if (!(await within(longestStopMs, isIdle, () => false))) await leaveJobs();
     },
   };
 }
