@@ -191,13 +191,16 @@ export function createBatcher(options: BatcherOptions): Batcher {
   }
 
   /**
-   * The oldest postings. Of two with the same key or reference, or of two alike that are guarded, the later one waits, so that it
-   * finds the first one's result.
+   * The oldest postings. Of two with the same key or reference the later one waits, so that it finds the first one's result. So does a
+   * guarded one that is like another.
    */
   function takeBatch(): Waiting[] {
     const batch: Waiting[] = [];
     const left: Waiting[] = [];
-    const scopes = new Set<string>();
+    const scopes: Scopes = {
+      taken: new Set(),
+      likenesses: waiting.some(({ posting }) => posting.guard !== undefined) ? new Set() : undefined,
+    };
     for (const item of waiting) {
       const free = batch.length < limits.batchSize && claim(scopes, item.posting);
       (free ? batch : left).push(item);
@@ -219,9 +222,14 @@ export function createBatcher(options: BatcherOptions): Batcher {
       return;
     }
     let failure: unknown;
+    let isSent = false;
+    const send = (what: PostCall, values: (string | null)[]) => {
+      isSent = true;
+      return call(client, what, values);
+    };
     try {
       const postings = batch.map(({ posting }) => posting);
-      const { outcomes, opened, ...stored } = await postBatch((what, values) => call(client, what, values), postings, {
+      const { outcomes, opened, ...stored } = await postBatch(send, postings, {
         isKnown: known.has,
         isStored: templates.has,
         slot: anySlot(),
@@ -240,10 +248,10 @@ export function createBatcher(options: BatcherOptions): Batcher {
       return;
     } catch (error) {
       failure = error;
-      client.release(refusal(error) === undefined);
+      client.release(isSent && refusal(error) === undefined);
       report('failed');
     }
-    await recover(batch, failure, attempt);
+    await (isSent ? recover(batch, failure, attempt) : findFault(batch, failure));
   }
 
   async function recover(batch: readonly Waiting[], error: unknown, attempt: number): Promise<void> {
@@ -267,12 +275,16 @@ export function createBatcher(options: BatcherOptions): Batcher {
       for (const { reject } of batch) reject(new LedgerUnavailable(error));
       return;
     }
+    await findFault(batch, error);
+  }
+
+  /** One posting is at fault and failed the whole batch. Halving the batch finds it. */
+  async function findFault(batch: readonly Waiting[], error: unknown): Promise<void> {
     const [first] = batch;
     if (first !== undefined && batch.length === 1) {
       first.reject(error);
       return;
     }
-    // One posting is at fault and failed the whole batch. Halving the batch finds it.
     const middle = batch.length >> 1;
     await answer(batch.slice(0, middle));
     await answer(batch.slice(middle));
@@ -315,18 +327,29 @@ function isDecided({ authority }: Posting): boolean {
   return authority?.decision !== undefined;
 }
 
-function claim(scopes: Set<string>, posting: Posting): boolean {
-  const { idempotency, reference, guard, type, senderId, recipientId, amount } = posting;
+/** What the postings of a batch have claimed. */
+interface Scopes {
+  readonly taken: Set<string>;
+  /** Undefined while no guarded posting waits. */
+  readonly likenesses: Set<string> | undefined;
+}
+
+function claim({ taken, likenesses }: Scopes, posting: Posting): boolean {
+  const { idempotency, reference, guard } = posting;
   const key = idempotency === undefined ? undefined : `${idempotency.accountId} ${idempotency.key}`;
   const outside = reference === undefined ? undefined : `reference ${reference}`;
-  const likeness = guard && `like ${type} ${senderId} ${recipientId} ${amount.asset} ${amount.atomic}`;
-  if ((key !== undefined && scopes.has(key)) || (outside !== undefined && scopes.has(outside))) return false;
-  if (likeness !== undefined && scopes.has(likeness)) return false;
-  if (key !== undefined) scopes.add(key);
-  if (outside !== undefined) scopes.add(outside);
-  if (likeness !== undefined) scopes.add(likeness);
+  const likeness = likenesses && likenessOf(posting);
+  if ((key !== undefined && taken.has(key)) || (outside !== undefined && taken.has(outside))) return false;
+  // The guard sees payments that are not guarded, too.
+  if (guard !== undefined && likeness !== undefined && likenesses?.has(likeness)) return false;
+  if (key !== undefined) taken.add(key);
+  if (outside !== undefined) taken.add(outside);
+  if (likeness !== undefined) likenesses?.add(likeness);
   return true;
 }
+
+const likenessOf = ({ type, senderId, recipientId, amount }: Posting) =>
+  `${type} ${senderId} ${recipientId} ${amount.asset} ${amount.atomic}`;
 
 /**
  * An error that the database itself returned, after which the transaction is certainly rolled back. Undefined for a

@@ -48,6 +48,13 @@ describe('a posting is sound', () => {
     );
   });
 
+  it('when a text spells out the escape of NUL', () => {
+    for (const text of ['\\u0000', '\\\\u0000', 'a\\u0000b']) {
+      expect(() => assertSound(posting({ details: { text } }))).not.toThrow();
+      expect(() => assertSound(posting({ details: { text: `${text}\0` } }))).toThrow('NUL');
+    }
+  });
+
   it.each([
     [{ id: 'trf_x' as const }, 'trf_x is not the id of a posting'],
     [{ fee: amountOf('EURC', 1n) }, 'the fee is not in the asset of the amount'],

@@ -173,6 +173,11 @@ export interface WalletProvider {
   sendAgain(chain: ChainId, ref: string): Promise<void>;
 }
 
+const mostReason = 500;
+
+/** Contracts and nodes choose parts of a message, and it is stored as the reason of a refusal. */
+const storable = (message: string) => message.slice(0, mostReason).replaceAll('\0', '').toWellFormed();
+
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   /**
@@ -201,7 +206,7 @@ export class ProviderError extends Error {
       cause?: unknown;
     },
   ) {
-    super(message, { cause: options.cause });
+    super(storable(message), { cause: options.cause });
     this.retryable = options.retryable;
     this.provesNothingTaken = options.provesNothingTaken ?? false;
     this.code = options.code;

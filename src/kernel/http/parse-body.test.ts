@@ -27,3 +27,9 @@ describe('a body that is nested', () => {
     expect(parse(JSON.stringify({ tricky }))).toEqual({ tricky });
   });
 });
+
+test('a body may begin with a byte order mark, whatever else it contains', () => {
+  for (const text of ['lunch', 'protocol', 'caf\\u00e9']) {
+    expect(parse(`\uFEFF{"text":"${text}"}`)).toEqual({ text: JSON.parse(`"${text}"`) });
+  }
+});

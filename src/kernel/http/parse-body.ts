@@ -9,6 +9,9 @@ const mayNameAPrototype = /proto|\\u/;
 /** Escapes of characters that PostgreSQL cannot store: NUL and unpaired surrogates. */
 const suspiciousEscape = /\\u(?:0000|[dD][89a-fA-F])/;
 
+/** Some programs begin every text with it. */
+const byteOrderMark = '\uFEFF';
+
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   const text = decode(bytes);
@@ -34,7 +37,8 @@ export function parseUnnamedBody(bytes: Buffer, type: string | undefined): unkno
 
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw httpErrors.invalid_request('The body is not valid UTF-8.');
-  return bytes.toString('utf8');
+  const text = bytes.toString('utf8');
+  return text.startsWith(byteOrderMark) ? text.slice(1) : text;
 }
 
 function parseText(text: string): unknown {

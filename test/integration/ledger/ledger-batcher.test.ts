@@ -97,6 +97,31 @@ describe('the batcher', () => {
     expect(await spendable(ada)).toBe(9_961n);
   });
 
+  it('lets one that cannot be encoded fail alone, with its own error', async () => {
+    const [ada, bob] = await twoFunded();
+    const refuse = () => {
+      throw new Error('its decision cannot be written');
+    };
+    const decision = { payee: undefined, template: refuse, parts: refuse, refused() {} };
+    const bad = { authority: { stamp: 0n, spends: [], decision } };
+    const posts = Array.from({ length: 5 }, (_, at) => ledger.post(transfer(ada, bob, 1n, at === 2 ? bad : {})));
+    const results = await Promise.allSettled(posts);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(4);
+    expect(results[2]).toMatchObject({ reason: { message: 'its decision cannot be written' } });
+  });
+
+  it('keeps a guarded payment from repeating one that waits beside it, guarded or not', async () => {
+    const [ada, bob] = await twoFunded();
+    const guard = { guard: { notDuplicateOf: undefined } };
+    // So that the next ones gather.
+    await Promise.all([ledger.post(transfer(ada, bob, 1n)), ledger.post(transfer(ada, bob, 2n))]);
+    const asked = [{}, guard, {}, guard].map((more) => ledger.post(transfer(ada, bob, 100n, more)));
+    const outcomes = (await Promise.all(asked)).map(({ outcome }) => outcome);
+    expect(outcomes).toEqual(['posted', 'possible_duplicate', 'posted', 'possible_duplicate']);
+    // Another amount is another payment.
+    expect((await ledger.post(transfer(ada, bob, 101n, guard))).outcome).toBe('posted');
+  });
+
   it('answers everything it took before it stops, and takes nothing after', async () => {
     const [ada, bob] = await twoFunded();
     const ending = createLedger({ db, logger, limits: { batchSize: 3 } });
