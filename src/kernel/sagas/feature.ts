@@ -19,6 +19,7 @@ export function resumeSagasSchedule(db: Queryable, sagas: readonly Saga[]): Sche
   const handler = handleJob(resumeJob, async () => {
     const before = await momentAgo(db, { seconds: 120 });
     for (const saga of sagas) await wakeIdle(db, saga, { before, which: 'without_job' });
+    await forgetReplacedJobs(db);
   });
   return { at: '* * * * *', handler };
 }
@@ -31,6 +32,18 @@ export async function resumeAllSagas(db: Queryable, sagas: readonly Saga[]): Pro
     do woken = await wakeIdle(db, saga, { before, which: 'all' });
     while (woken === atOnce);
   }
+}
+
+/**
+ * graphile-worker takes the key and all attempts from a running job whose saga gets another one. If its process was killed, such a job would
+ * stay for ever and count as given up.
+ */
+async function forgetReplacedJobs(db: Queryable): Promise<void> {
+  await db.query(
+    `DELETE FROM graphile_worker._private_jobs j USING graphile_worker._private_tasks t
+      WHERE t.id = j.task_id AND t.identifier LIKE 'saga\\_%' AND j.key IS NULL AND j.locked_at IS NULL
+        AND j.attempts >= j.max_attempts`,
+  );
 }
 
 /** As text, because a Date has no microseconds. */

@@ -574,6 +574,22 @@ describe('errands', () => {
       expect(await jobs()).toHaveLength(1_500);
     });
 
+    test('and the job of a killed process does not count as given up', async () => {
+      const id = await errandIn('planned');
+      await wakeSaga(db, { saga: errand.name, id, lane: 'shop' });
+      const all = 'SELECT key, attempts, locked_at IS NULL AS free FROM graphile_worker._private_jobs ORDER BY id';
+      await db.query("UPDATE graphile_worker._private_jobs SET attempts = 1, locked_at = now(), locked_by = 'killed'");
+      await wakeSaga(db, { saga: errand.name, id, lane: 'shop' });
+      const replaced = { key: null, attempts: 25 };
+      const { handler } = resumeSagasSchedule(db, [errand]);
+      await handler.run({});
+      expect((await db.query(all)).rows).toMatchObject([{ ...replaced, free: false }, { key: id }]);
+      await db.query("SELECT graphile_worker.force_unlock_workers('{killed}')");
+      expect((await db.query(all)).rows).toMatchObject([{ ...replaced, free: true }, { key: id }]);
+      await handler.run({});
+      expect((await db.query(all)).rows).toMatchObject([{ key: id, free: true }]);
+    });
+
     test('every minute only those that nobody has looked at for a while', async () => {
       const [old, fresh] = [await errandIn('planned'), await errandIn('planned')];
       await runner({ planned: async () => ({ lookAgainInMs: 5_000, waitsFor: 'the shop to open' }) })(fresh);
