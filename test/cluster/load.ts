@@ -48,7 +48,7 @@ const attemptMs = 10_000;
 const patienceMs = 240_000;
 
 /** After these, and after no answer at all, the same request is sent again. */
-const again = new Set(['unavailable', 'outcome_unknown', 'idempotency_in_progress', 'chain_unavailable']);
+const again = new Set(['unavailable', 'outcome_unknown', 'idempotency_in_progress', 'chain_not_available']);
 
 interface Reply {
   readonly status: number;
