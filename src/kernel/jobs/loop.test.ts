@@ -10,11 +10,16 @@ const fallbackMs = 30_000;
 
 function restingLoop(run: () => Promise<number | 'rest'> = async () => 'rest') {
   const listeners = new Set<() => void>();
+  const returns = new Set<() => void>();
   const wakes: Wakes = {
     on(topic, listener) {
       expect(topic).toBe('work');
       listeners.add(listener);
       return () => void listeners.delete(listener);
+    },
+    onReturn(listener) {
+      returns.add(listener);
+      return () => returns.delete(listener);
     },
     restMs: () => fallbackMs,
   };
@@ -28,7 +33,8 @@ function restingLoop(run: () => Promise<number | 'rest'> = async () => 'rest') {
     run: ran,
   };
   const loop = startLoop(options);
-  return { loop, ran, listeners, notify: () => [...listeners].map((listener) => listener()) };
+  const call = (all: ReadonlySet<() => void>) => [...all].map((listener) => listener());
+  return { loop, ran, listeners, returns, notify: () => call(listeners), comeBack: () => call(returns) };
 }
 
 it('rests until a notification, and runs at once', async () => {
@@ -101,4 +107,20 @@ it('keeps its backoff after a failure, and listens no longer once it has stopped
   expect(ran.mock.calls.length).toBeGreaterThan(1);
   await loop.stop();
   expect(listeners.size).toBe(0);
+});
+
+it('runs at its pace once the database is back, however often it has failed', async () => {
+  const { loop, ran, comeBack, returns } = restingLoop(async () => {
+    throw new Error('down');
+  });
+  await vi.advanceTimersByTimeAsync(60_000);
+  const before = ran.mock.calls.length;
+  comeBack();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(ran).toHaveBeenCalledTimes(before + 1);
+  // Another failure is the first one.
+  await vi.advanceTimersByTimeAsync(250);
+  expect(ran).toHaveBeenCalledTimes(before + 2);
+  await loop.stop();
+  expect(returns.size).toBe(0);
 });

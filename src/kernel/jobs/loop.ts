@@ -42,6 +42,8 @@ export interface Loop {
   wake(): void;
   /** Starts the next run as soon as the pace allows. */
   notify(): void;
+  /** The same, even after a failure: what was gone is back. */
+  retry(): void;
   /** Waits for the current run, up to a limit. */
   stop(): Promise<void>;
 }
@@ -115,12 +117,17 @@ export function startLoop(options: LoopOptions): Loop {
     if (failures === 0) endPauseIn(Math.max(0, beganAt + paceMs - performance.now()));
   }
 
+  function retry(): void {
+    failures = 0;
+    endAtPace();
+  }
+
   function notify(): void {
     notified = true;
     endAtPace();
   }
 
-  const stopListening = rest?.wakes.on(rest.topic, notify);
+  const stopListening = rest && [rest.wakes.on(rest.topic, notify), rest.wakes.onReturn(retry)];
   const ended = runOn();
   return {
     get trouble() {
@@ -131,9 +138,10 @@ export function startLoop(options: LoopOptions): Loop {
       if (failures === 0) endPause();
     },
     notify,
+    retry,
     async stop() {
       stopped = true;
-      stopListening?.();
+      for (const stop of stopListening ?? []) stop();
       endPause();
       await within(longestStopMs, ended, () => {});
     },

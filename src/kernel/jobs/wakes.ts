@@ -9,6 +9,8 @@ import type { Logger } from '../log/logger.ts';
 export interface Wakes {
   /** Calls the listener when there is work, and whenever a notification may have been lost. Returns a function that ends it. */
   on(topic: string, listener: () => void): () => void;
+  /** Calls the listener when the database was gone and is back. Returns a function that ends it. */
+  onReturn(listener: () => void): () => void;
   /** How long a loop without work may rest. While notifications do not arrive, it keeps its pace. */
   restMs(paceMs: number): number;
 }
@@ -27,6 +29,7 @@ const fallbackMs = 30_000;
 
 export async function startWakes({ url, logger }: { readonly url: string; readonly logger: Logger }) {
   const topics = new Map<string, Set<() => void>>();
+  const onReturned = new Set<() => void>();
   const wakeAll = () => {
     for (const listeners of topics.values()) for (const listener of listeners) listener();
   };
@@ -39,7 +42,10 @@ export async function startWakes({ url, logger }: { readonly url: string; readon
       for (const each of topics.get(topic) ?? []) each();
     },
     onDisconnect: wakeAll,
-    onReconnect: wakeAll,
+    onReconnect() {
+      wakeAll();
+      for (const each of onReturned) each();
+    },
   });
   const wakes: RunningWakes = {
     on(topic, each) {
@@ -49,6 +55,10 @@ export async function startWakes({ url, logger }: { readonly url: string; readon
         listeners.delete(each);
         if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
       };
+    },
+    onReturn(each) {
+      onReturned.add(each);
+      return () => void onReturned.delete(each);
     },
     restMs: (paceMs) => (listener.connected ? Math.max(paceMs, fallbackMs) : paceMs),
     stop: () => listener.stop(),
@@ -88,4 +98,4 @@ export function createNotice(db: Queryable, topic: string) {
 }
 
 /** Without notifications every loop keeps its pace. */
-export const noWakes: Wakes = { on: () => () => {}, restMs: (paceMs) => paceMs };
+export const noWakes: Wakes = { on: () => () => {}, onReturn: () => () => {}, restMs: (paceMs) => paceMs };

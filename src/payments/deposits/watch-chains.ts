@@ -85,6 +85,7 @@ function watch(
     reader.noteArrivals();
     loop.notify();
   });
+  const stopWaiting = wakes.onReturn(loop.retry);
   return {
     get trouble() {
       return loop.trouble;
@@ -92,6 +93,7 @@ function watch(
     stop() {
       blocks?.stop();
       stopHearing();
+      stopWaiting();
       return loop.stop();
     },
   };

@@ -143,6 +143,8 @@ describe('a loop that rests', () => {
     const wakes = await start();
     const lost = nextCall();
     const back = nextCall();
+    const returned = nextCall();
+    wakes.onReturn(returned.call);
     let isLost = false;
     wakes.on('events', () => {
       if (!isLost) {
@@ -154,6 +156,7 @@ describe('a loop that rests', () => {
     await db.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'paywright-wakes'");
     await lost.promise;
     await back.promise;
+    await returned.promise;
   });
 });
 

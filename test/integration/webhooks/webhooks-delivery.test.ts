@@ -31,7 +31,7 @@ describe('an event', () => {
     receiver.answer = (_arrived, response) =>
       void response.writeHead(receiver.arrived.length - from === 1 ? 500 : 204).end();
     const { id, webhookId } = await world.addPayer(receiver);
-    world.deliver([receiver], { wakes: { on: wakes.on, restMs: () => 600_000 } });
+    world.deliver([receiver], { wakes: { ...wakes, restMs: () => 600_000 } });
     await world.pay(id, 1);
     expect(await allEnded(webhookId, 1)).toMatchObject([{ status: 'delivered', attempts: 2 }]);
   });
