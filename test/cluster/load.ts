@@ -147,6 +147,8 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
     return undefined;
   }
 
+  let withdrawn = 0;
+
   /** What an account does in turn. Transfers stand for the most of it. */
   function jobsOf({ handle, key }: Account, payee: Account): readonly (() => Promise<void>)[] {
     const keep = (feature: string, id: string | undefined, amount: string) => {
@@ -166,10 +168,9 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
       ({ transferId }) => transferId,
       '0.25',
     );
-    const withdrawal = { amount: 2, address: outside };
     return [
       transfer,
-      act('withdrawal', '/circle/withdraw', withdrawal, ({ txId }) => txId, '2'),
+      withdraw,
       transfer,
       payInvoice,
       transfer,
@@ -191,6 +192,18 @@ export async function startLoad({ url, instances, workers, outside, receiver }: 
       transfer,
       buy,
     ];
+
+    /** Each another amount, so that one that was sent twice does not make up for one that was never sent. */
+    async function withdraw(): Promise<void> {
+      const amount = (2 + ++withdrawn / 1_000_000).toFixed(6);
+      await act(
+        'withdrawal',
+        '/circle/withdraw',
+        { amount: Number(amount), address: outside },
+        ({ txId }) => txId,
+        amount,
+      )();
+    }
 
     /** What the seller may still collect is told with its id. */
     async function callSeller(): Promise<void> {

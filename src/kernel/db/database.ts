@@ -1,8 +1,9 @@
 import pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, type Limits } from './connection-settings.ts';
+import { endPool } from './end.ts';
 import { isReadTimeout, NoWritableHost, OutcomeUnknown, wasRejected } from './errors.ts';
-import { endPool, openPool } from './pool.ts';
+import { openPool } from './pool.ts';
 import { createSlots, DatabaseBusy } from './slots.ts';
 
 /** Anything that runs SQL: the pool, or one open transaction. Functions that only query ask for this. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { newClient } from './connection-settings.ts';
+import { endClient } from './end.ts';
 
 const checkEveryMs = 5_000;
 const checkTimeoutMs = 5_000;
@@ -79,7 +80,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       clearInterval(heartbeat);
       const open = client;
       client = undefined;
-      await open?.end().catch(() => {});
+      if (open !== undefined) await endClient(open);
     },
   };
 }

@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { within } from '../clock.ts';
 import { WritableClient } from './writable-client.ts';
 
 /**
@@ -14,11 +13,4 @@ export function openPool(config: pg.PoolConfig, onLost: (err: Error) => void = (
   });
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
-}
-
-const longestEndMs = 2_000;
-
-/** Waits for what uses a connection, but not for a host that no longer answers. */
-export async function endPool(pool: pg.Pool): Promise<void> {
-  await within(longestEndMs, pool.end(), () => {});
 }

@@ -3,8 +3,9 @@ import type pg from 'pg';
 import type { Logger } from '../log/logger.ts';
 import { answerGraceMs, connectionSettings, newClient } from './connection-settings.ts';
 import { longStatements, type Queryable, type Transaction, types, withNames } from './database.ts';
+import { endPool } from './end.ts';
 import { wasRejected } from './errors.ts';
-import { endPool, openPool } from './pool.ts';
+import { openPool } from './pool.ts';
 import type { Position, Positions } from './position.ts';
 
 export interface ReplicaTimes {

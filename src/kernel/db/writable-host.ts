@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { breakOff } from './end.ts';
 import { NoWritableHost } from './errors.ts';
 
 export interface Host {
@@ -79,7 +80,7 @@ export class WritableHost {
     try {
       const isDue = ++this.#looks % looksPerSearch === 0;
       const isWritable = await Promise.race([this.#isStillWritable(), sleep(silenceMs, false, { ref: false })]);
-      if (isDue || !isWritable) await this.#search();
+      if (isDue || !isWritable) await this.#search(isWritable);
     } catch {
       // None accepts writes. We look again.
     } finally {
@@ -114,7 +115,7 @@ export class WritableHost {
     this.#probe = undefined;
   }
 
-  async #search(): Promise<Answer> {
+  async #search(isStillWritable = false): Promise<Answer> {
     const answers: Answer[] = [];
     const asked = this.#places.map(async (place) => void answers.push(await this.#ask(place)));
     await Promise.any(asked).catch(({ errors }: AggregateError) => {
@@ -122,8 +123,17 @@ export class WritableHost {
     });
     // A machine that stood still accepts writes until it hears of its successor.
     await Promise.race([Promise.allSettled(asked), sleep(othersMs)]);
-    const answer = answers.reduce((one, other) => (other.timeline > one.timeline ? other : one));
-    if (!isSame(answer, this.#current)) this.#endProbe();
+    const best = answers.reduce((one, other) => (other.timeline > one.timeline ? other : one));
+    const known = this.#current;
+    // Another search, which was sooner, may have found a newer one. And several addresses may lead to the same server.
+    if (known !== undefined && best.timeline < known.timeline) return known;
+    const stays = known?.timeline === best.timeline && (isStillWritable || answers.some((one) => isSame(one, known)));
+    const answer = stays ? known : best;
+    if (!isSame(answer, known)) {
+      this.#endProbe();
+      // It may be the answer of a search that ended before this one.
+      this.#found = undefined;
+    }
     this.#current = answer;
     for (const [client, host] of this.#clients) if (!isSame(answer, host)) breakOff(client);
     return answer;
@@ -164,9 +174,4 @@ async function open(place: pg.ClientConfig, patienceMs: number): Promise<pg.Clie
 
 function isSame(one: Host, other: Host | undefined): boolean {
   return one.host === other?.host && one.port === other.port;
-}
-
-/** Whatever waits for an answer on it fails as with any lost connection. */
-function breakOff(client: pg.Client): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }

@@ -23,7 +23,7 @@ const kinds = {
 
 type Tick = { readonly event: 'tick'; readonly data: { count: number } };
 
-const streamOf = (tell: (signal: AbortSignal) => AsyncIterable<Tick>, before: () => void = () => {}) =>
+const streamOf = (tell: (signal: AbortSignal) => AsyncIterable<Tick>, before: () => void | Promise<void> = () => {}) =>
   defineStream(
     {
       id: 'tick',
@@ -36,12 +36,15 @@ const streamOf = (tell: (signal: AbortSignal) => AsyncIterable<Tick>, before: ()
       events: kinds,
     },
     async () => {
-      before();
+      await before();
       return tell;
     },
   );
 
-async function serve(tell: (signal: AbortSignal) => AsyncIterable<Tick>, before?: () => void): Promise<string> {
+async function serve(
+  tell: (signal: AbortSignal) => AsyncIterable<Tick>,
+  before?: () => void | Promise<void>,
+): Promise<string> {
   const app = createServer({
     config: {
       rateLimits: { free: 0, pro: 0, anonymous: 0, network: 0, pages: 0, address: 0 },
@@ -67,6 +70,37 @@ async function* ticks(count: number): AsyncGenerator<Tick> {
 }
 
 describe('a stream of events', () => {
+  it('is told of a stop that began while its request was under way', async () => {
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let begin = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const asked = fetch(
+      await serve(
+        async function* () {
+          for (;;) {
+            yield { event: 'tick', data: { count: 1 } };
+            await sleep(10);
+          }
+        },
+        () => {
+          begin();
+          return held;
+        },
+      ),
+    );
+    await begun;
+    const closed = closers.pop()?.();
+    await sleep(10);
+    letGo();
+    expect(await (await asked).text()).toContain('"code":"unavailable"');
+    await closed;
+  });
+
   it('tells each of them as it comes, and ends', async () => {
     const reply = await fetch(await serve(() => ticks(2)));
     expect(reply.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');

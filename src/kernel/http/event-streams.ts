@@ -48,10 +48,13 @@ export function createEventStreams({
 }: EventStreamsOptions): EventStreams {
   const open = new Set<AbortController>();
   const places = createPlaces(limits);
+  let isClosed = false;
 
   async function tell(route: Route, { stream }: StreamAnswer, requestId: string, lines: PassThrough): Promise<void> {
     const over = new AbortController();
     open.add(over);
+    // Its request was under way when the service began to stop.
+    if (isClosed) over.abort(stopping);
     lines.on('error', () => {});
     // Fastify destroys the stream when the client disconnects.
     lines.on('close', () => over.abort());
@@ -94,6 +97,7 @@ export function createEventStreams({
     },
 
     close() {
+      isClosed = true;
       for (const over of open) over.abort(stopping);
     },
   };

@@ -40,6 +40,7 @@ const takenAheadMs = 5_000;
 
 const restartMs = 1_000;
 const longestStopMs = 8_000;
+const longestLeaveMs = 2_000;
 const sayAgainMs = 60_000;
 
 /**
@@ -74,7 +75,7 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
     while (!stopped) {
       await runner?.ending;
       if (stopped) return;
-      logger.error({ lane: lane.name }, 'a lane of the job worker ended; restarting it');
+      log('the lane ended; restarting it');
       // Ends its schedules. The jobs that it has begun go on.
       void runner?.stop();
       runner = undefined;
@@ -91,12 +92,18 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
     await Promise.allSettled(jobs);
   }
 
+  /** As if they had not begun, so that those with a single attempt run again, too. */
   async function leaveJobs(): Promise<void> {
     logger.warn(
       { lane: lane.name, jobs: jobs.size },
       'a lane did not end in time: its jobs begin again in another process',
     );
-    await pool.query('SELECT graphile_worker.force_unlock_workers($1)', [poolIds]);
+    const left = pool.query(
+      `UPDATE graphile_worker._private_jobs SET locked_at = NULL, locked_by = NULL, attempts = greatest(0, attempts - 1)
+        WHERE locked_by = ANY ($1)`,
+      [poolIds],
+    );
+    await within<unknown>(longestLeaveMs, left, () => {});
   }
 
   const kept = keepRunning();
@@ -138,13 +145,14 @@ export function catchLosses(events: WorkerEvents, log: (message: string) => void
 }
 
 /**
- * The same pool for graphile-worker, which releases its listening connection twice when that breaks while the lane stops, and leaves
- * the error of the second release to nobody: the process would end.
+ * The same pool for graphile-worker. It releases its listening connection twice when that breaks while the lane stops, and leaves the error
+ * of the second release to nobody: the process would end. And where a connection fails with a code that it knows, it sleeps for up to two
+ * minutes, and the lane hears nothing: without the code, the next alarm fetches again.
  */
-function releasingOnce(pool: pg.Pool): pg.Pool {
+function poolForWorker(pool: pg.Pool): pg.Pool {
   type Connected = Parameters<Parameters<pg.Pool['connect']>[0]>;
   const connect = (callback?: (...connected: Connected) => void) => {
-    if (callback === undefined) return pool.connect();
+    if (callback === undefined) return pool.connect().catch(hideCode);
     return pool.connect((error, client, release) => {
       if (client === undefined) return callback(error, client, release);
       let isReleased = false;
@@ -155,6 +163,10 @@ function releasingOnce(pool: pg.Pool): pg.Pool {
     });
   };
   return Object.create(pool, { connect: { value: connect } });
+}
+
+function hideCode(error: unknown): never {
+  throw new Error(`no connection: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 }
 
 interface RunnerOptions {
@@ -174,7 +186,7 @@ function startRunner({ pool, log, lane, events, jobs }: RunnerOptions): Promise<
     return running;
   };
   return run({
-    pgPool: releasingOnce(pool),
+    pgPool: poolForWorker(pool),
     events,
     concurrency: slots,
     pollInterval: pollMs,

@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { connectionSettings } from '../db/connection-settings.ts';
 import type { Database } from '../db/database.ts';
-import { endPool, openPool } from '../db/pool.ts';
+import { endPool } from '../db/end.ts';
+import { openPool } from '../db/pool.ts';
 import type { Logger } from '../log/logger.ts';
 import { cronLine } from './cron-line.ts';
 import { type JobHandler, jobTimeoutMs } from './define-job.ts';
@@ -120,13 +121,13 @@ function openJobPool({ url, logger }: WorkerOptions, lanes: readonly Lane[]): pg
 }
 
 /**
- * A killed process leaves its jobs locked. No job runs longer than the timeout, so an older lock is abandoned and the
- * job may run again.
+ * A killed process leaves its jobs locked. No job runs longer than the timeout, so an older lock is abandoned and the job may run again. Only
+ * that one: its worker may live and run others, when it never learned that it has fetched this one.
  */
 async function unlockAbandoned(db: Database): Promise<void> {
   await db.query(
-    `SELECT graphile_worker.force_unlock_workers(array_agg(DISTINCT locked_by)) FROM graphile_worker._private_jobs
-      WHERE locked_at < now() - make_interval(secs => $1) HAVING count(*) > 0`,
+    `UPDATE graphile_worker._private_jobs SET locked_at = NULL, locked_by = NULL
+      WHERE locked_at < now() - make_interval(secs => $1)`,
     [(2 * jobTimeoutMs) / 1000],
   );
 }

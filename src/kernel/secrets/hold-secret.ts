@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { newClient } from '../db/connection-settings.ts';
+import { endClient } from '../db/end.ts';
 import { type Lock, tryShareLock } from '../db/locks.ts';
 import type { Logger } from '../log/logger.ts';
 import { Refusal } from '../refusal.ts';
@@ -51,7 +52,7 @@ export async function holdSecret({ url, logger, fingerprint }: HoldOptions): Pro
       if (isShared && !stopped && client === undefined) client = fresh;
       return isShared;
     } finally {
-      if (client !== fresh) await fresh.end().catch(() => {});
+      if (client !== fresh) await endClient(fresh);
     }
   }
 
@@ -82,7 +83,7 @@ export async function holdSecret({ url, logger, fingerprint }: HoldOptions): Pro
       stopped = true;
       const open = client;
       client = undefined;
-      await open?.end().catch(() => {});
+      if (open !== undefined) await endClient(open);
     },
   };
 }

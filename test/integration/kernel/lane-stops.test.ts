@@ -6,9 +6,11 @@ import type pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { connectionSettings } from '../../../src/kernel/db/connection-settings.ts';
-import { endPool, openPool } from '../../../src/kernel/db/pool.ts';
+import { endPool } from '../../../src/kernel/db/end.ts';
+import { openPool } from '../../../src/kernel/db/pool.ts';
 import { defineJob, enqueue, handleJob } from '../../../src/kernel/jobs/define-job.ts';
 import { runLane } from '../../../src/kernel/jobs/run-lane.ts';
+import { startWorker } from '../../../src/kernel/jobs/worker.ts';
 import { createLogger } from '../../../src/kernel/log/logger.ts';
 import { useDatabase } from '../../support/database.ts';
 import { listenTcp } from '../../support/listening.ts';
@@ -76,6 +78,20 @@ test('a lane goes on, and stops, after the result of a job could not be stored',
   await until('the result', async () => (await left()).join() === '1 running');
   await lane.stop();
   expect(begun).toEqual([1, 2, 3]);
+});
+
+test('of the jobs of one worker only those that it holds for too long are unlocked', async () => {
+  await enqueue(database.db, job, { id: 1 });
+  await enqueue(database.db, job, { id: 2 });
+  await database.db.query(
+    `UPDATE graphile_worker._private_jobs SET locked_by = 'living', attempts = 1,
+            locked_at = now() - CASE WHEN payload->>'id' = '1' THEN interval '61 seconds' ELSE interval '1 second' END`,
+  );
+  const options = { db: database.db, url: database.url, logger: createLogger('silent') };
+  const worker = await startWorker({ ...options, handlers: [], schedules: [] });
+  await worker.stop();
+  expect(await left()).toEqual(['1 waiting', '2 running']);
+  await database.db.query('DELETE FROM graphile_worker._private_jobs');
 });
 
 test('a job that does not end is given back to others when its lane stops', { tags: ['matrix'] }, async () => {

@@ -186,3 +186,24 @@ it.each(['EAI_AGAIN', 'ENETUNREACH', 'ENETDOWN', 'EHOSTDOWN', 'ECONNABORTED', 'E
   'a host that is away with %s is unavailable',
   (code) => expect(isUnavailable(Object.assign(new Error('away'), { code }))).toBe(true),
 );
+
+it('several addresses of one primary are one, and no connection is cut because another one answers first', async () => {
+  const pair = await startPair();
+  onTestFinished(pair.stop);
+  const addresses = [await startAddress(pair.primary.url), await startAddress(pair.primary.url)];
+  const hosts = new WritableHost(addresses.map(({ url }) => ({ connectionString: url })));
+  const found = await hosts.find();
+  const [own, other] = addresses.toSorted((one) => (one.url.includes(`:${found.port}/`) ? -1 : 1));
+  const client = new pg.Client({ connectionString: own?.url });
+  const lost: unknown[] = [];
+  client.on('error', (error) => lost.push(error));
+  await client.connect();
+  hosts.watch(client, found);
+  onTestFinished(() => client.end());
+  // Every search asks both.
+  const before = other?.connections() ?? 0;
+  await until('several searches', async () => (other?.connections() ?? 0) >= before + 2);
+  expect(await hosts.find()).toMatchObject(found);
+  expect(lost).toEqual([]);
+  expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+});
