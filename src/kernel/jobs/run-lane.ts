@@ -116,6 +116,7 @@ export async function runLane(pool: pg.Pool, logger: Logger, lane: Lane, onJobs 
       stopped = true;
       const isIdle = finish().then(() => true);
       if (!(await within(longestStopMs, isIdle, () => false))) await leaveJobs();
+      runner = undefined;
     },
   };
 }

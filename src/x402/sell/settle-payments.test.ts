@@ -16,6 +16,7 @@ it('rests while no payment is open, is woken by a claim, and looks by itself in 
         listeners.set(topic, listener);
         return () => void listeners.delete(topic);
       },
+      onReturn: () => () => {},
       restMs: () => 30_000,
     },
   } as unknown as SettleOptions);

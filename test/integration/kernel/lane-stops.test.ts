@@ -49,7 +49,11 @@ async function startHangingLane() {
     },
     async begin(id: number) {
       await enqueue(database.db, job, { id });
-      await until(`job ${id}`, async () => begun.includes(id));
+      // In the service an alarm wakes a lane that does not listen yet.
+      await until(`job ${id}`, async () => {
+        lane.wake();
+        return begun.includes(id);
+      });
     },
   };
 }
